@@ -296,7 +296,6 @@ mod keys;
 mod lists;
 mod live;
 mod modes;
-mod noted;
 mod observer;
 mod penalty;
 mod quota;

@@ -6,9 +6,9 @@
 //! the table is. If several threads list a key at the same time, exactly one of them gets `true`.
 
 use crate::caps::MAX_KEY_CAP;
+use crate::clock::Clock;
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprint;
-use crate::noted::At;
 use crate::quota::Quota;
 use crate::state::table::Table;
 use crate::texts::texts;
@@ -59,6 +59,15 @@ impl Lists {
 
     pub(crate) fn count(&self) -> usize {
         self.table.counts(&At(0)).live_keys
+    }
+}
+
+/// A clock that stands still at this reading.
+pub(crate) struct At(pub(crate) u64);
+
+impl Clock for At {
+    fn now(&self) -> u64 {
+        self.0
     }
 }
 

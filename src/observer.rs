@@ -1,12 +1,157 @@
-//! [`Observer`]: code of the caller that sees each decision of a limiter.
+//! [`Observer`]: code of the caller that sees each decision of a limiter. [`Observers`]: those of one
+//! limiter.
 
-mod all;
-mod keys;
 mod observation;
-mod observe;
 
-pub(crate) use all::Observers;
-pub(crate) use keys::{Feed, OfDimensions, OneKey};
-pub(crate) use observation::Request;
+use core::fmt;
+use core::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
+use std::panic::catch_unwind;
+use std::sync::Arc;
+
+use crate::decision::{Denial, Status};
+use crate::error::CostExceedsLimit;
+use crate::quota::Quota;
+
+pub(crate) use observation::{Feed, Request, feed_one};
 pub use observation::{Observation, ObservedKey};
-pub use observe::Observer;
+
+/// Sees each decision of a limiter: to count it, to log it, or to list the keys that were denied.
+///
+/// A builder takes observers: [`LimiterBuilder::observer`](crate::LimiterBuilder::observer),
+/// [`DirectLimiterBuilder::observer`](crate::DirectLimiterBuilder::observer) and
+/// [`JointLimiterBuilder::observer`](crate::JointLimiterBuilder::observer). Each closure over an
+/// [`Observation`] is an observer. So is an `Arc` of an observer: keep a clone of it to ask it
+/// later.
+///
+/// The crate [`tollgate-observe`](https://docs.rs/tollgate-observe) has observers for metrics, for
+/// logs, and for a list of the keys that are denied most.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use tollgate::{Limiter, Observation, Observer, Quota};
+///
+/// #[derive(Default)]
+/// struct Denials(AtomicU64);
+///
+/// impl Observer for Denials {
+///     fn observe(&self, observation: &Observation<'_>) {
+///         if observation.denial().is_some() {
+///             self.0.fetch_add(1, Ordering::Relaxed);
+///         }
+///     }
+/// }
+///
+/// let denials = Arc::new(Denials::default());
+/// let builder = Limiter::<String>::builder(Quota::per_minute(1));
+/// let limiter = builder.observer(Arc::clone(&denials)).build()?;
+/// let _ = limiter.try_acquire_many(["alice", "alice", "bob"]);
+/// assert_eq!(denials.0.load(Ordering::Relaxed), 1);
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+///
+/// # What is observed
+/// Each call that may charge permits, after it was decided: `try_acquire` in all its forms and
+/// `reserve`. One call is one observation, and so is each request of `try_acquire_many`. A request
+/// that waits in turn is decided more than once, and each of its decisions is observed.
+///
+/// Peeks, refunds and requests of cost zero are not observed. Nor is a request whose keys are
+/// missing ([`JointError::NoKeys`](crate::JointError::NoKeys),
+/// [`WrongNumberOfKeys`](crate::JointError::WrongNumberOfKeys)).
+///
+/// # Cost
+/// A limiter without observers checks one field for each decision. A limiter with observers calls
+/// them one after the other, on the thread of the request, before the answer is returned. An
+/// observer that blocks delays that request and no other: the limiter holds nothing while it calls.
+///
+/// # Panics
+/// A panic of an observer ends with the observer. The request gets its answer, the other observers
+/// are called, and permits are charged once.
+pub trait Observer: Send + Sync {
+    /// Sees a decision. It may be called from several threads at the same time.
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Observation, Observer, Quota};
+    ///
+    /// struct Print;
+    ///
+    /// impl Observer for Print {
+    ///     fn observe(&self, observation: &Observation<'_>) {
+    ///         println!("{:?}", observation.result());
+    ///     }
+    /// }
+    ///
+    /// let limiter = DirectLimiter::builder(Quota::per_minute(1)).observer(Print).build()?;
+    /// assert!(limiter.try_acquire().is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    fn observe(&self, observation: &Observation<'_>);
+}
+
+impl<F: Fn(&Observation<'_>) + Send + Sync> Observer for F {
+    fn observe(&self, observation: &Observation<'_>) {
+        self(observation);
+    }
+}
+
+impl<O: Observer + ?Sized> Observer for Arc<O> {
+    fn observe(&self, observation: &Observation<'_>) {
+        O::observe(self, observation);
+    }
+}
+
+/// The observers of one limiter, in the order in which they are called.
+#[derive(Clone, Default)]
+pub(crate) struct Observers(Option<Box<AtLeastOne>>);
+
+/// At least one observer. In a box, because most limiters have none.
+#[derive(Clone, Default)]
+struct AtLeastOne(Vec<Arc<dyn Observer>>);
+
+// No panic of an observer leaves `call`.
+impl UnwindSafe for Observers {}
+impl RefUnwindSafe for Observers {}
+
+impl Observers {
+    pub(crate) fn add(&mut self, observer: impl Observer + 'static) {
+        self.0.get_or_insert_default().0.push(Arc::new(observer));
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Tells each observer of the request and its answer. `quotas` has those of the key in a
+    /// dimension.
+    ///
+    /// The answer and the permits of the request survive a panic: the hook for panics has reported
+    /// it.
+    pub(crate) fn tell(
+        &self,
+        request: &Request<'_>,
+        answer: Result<&Status, CostExceedsLimit>,
+        quota: impl FnOnce(Denial) -> Option<Quota>,
+    ) {
+        let observation = Observation::new(request, answer, quota);
+        for observer in self.all() {
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&observation)));
+        }
+    }
+
+    /// Bytes on the heap, without what the observers hold.
+    pub(crate) fn bytes(&self) -> usize {
+        let of = |all: &AtLeastOne| size_of_val(all) + all.0.capacity() * size_of::<Arc<dyn Observer>>();
+        self.0.as_deref().map_or(0, of)
+    }
+
+    fn all(&self) -> &[Arc<dyn Observer>] {
+        self.0.as_deref().map_or(&[], |all| &all.0)
+    }
+}
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} observers", self.all().len())
+    }
+}

@@ -15,13 +15,13 @@
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
 
+use core::cell::Cell;
 use core::time::Duration;
 
 use crate::caps::{MAX_DENIALS, MAX_KEY_CAP};
 use crate::clock::Clock;
 use crate::error::{BuildError, PenaltyError};
 use crate::fingerprint::Fingerprint;
-use crate::noted::Noted;
 use crate::quota::Quota;
 use crate::state::table::{Scope, Table};
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
@@ -266,5 +266,32 @@ impl Penalties {
 
     pub(crate) fn begun(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
+    }
+}
+
+/// A clock that stores its last reading. Waits from different readings are compared as absolute
+/// times.
+pub(crate) struct Noted<'a, C> {
+    clock: &'a C,
+    last: Cell<u64>,
+}
+
+impl<'a, C: Clock> Noted<'a, C> {
+    pub(crate) fn new(clock: &'a C) -> Self {
+        Self { clock, last: Cell::new(0) }
+    }
+
+    /// The last reading.
+    pub(crate) fn last(&self) -> u64 {
+        self.last.get()
+    }
+}
+
+impl<C: Clock> Clock for Noted<'_, C> {
+    #[inline]
+    fn now(&self) -> u64 {
+        let now = self.clock.now();
+        self.last.set(now);
+        now
     }
 }

@@ -11,7 +11,7 @@ use std::hash::RandomState;
 use crate::decision::{Denial, Status};
 use crate::error::{CostExceedsLimit, JointError};
 use crate::state::table::Refundable;
-use crate::texts::texts;
+use crate::texts::{texts, wraps};
 
 /// A number that identifies a limiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -323,22 +323,4 @@ texts! { ReserveError {
     Joint(error) => "{error}";
 } }
 
-impl core::error::Error for ReserveError {}
-
-impl From<Denial> for ReserveError {
-    fn from(denial: Denial) -> Self {
-        Self::Denied(denial)
-    }
-}
-
-impl From<CostExceedsLimit> for ReserveError {
-    fn from(error: CostExceedsLimit) -> Self {
-        Self::CostExceedsLimit(error)
-    }
-}
-
-impl From<JointError> for ReserveError {
-    fn from(error: JointError) -> Self {
-        Self::Joint(error)
-    }
-}
+wraps! { ReserveError { Denied(Denial), CostExceedsLimit(CostExceedsLimit), Joint(JointError) } }

@@ -1,6 +1,7 @@
 //! [`JointLimiter`]: several dimensions, each with quotas of its own, decided as one.
 
 use core::fmt;
+use core::hash::Hasher;
 use core::marker::PhantomData;
 
 use crate::caps::MAX_DIMENSIONS;
@@ -10,7 +11,7 @@ use crate::engine::{Engine, Together};
 use crate::error::JointError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::keys::{Dimensions, Keys};
-use crate::observer::OfDimensions;
+use crate::observer::feed_one;
 #[cfg(doc)]
 use crate::penalty::Penalty;
 #[cfg(doc)]
@@ -332,14 +333,15 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     }
 
     /// Decides a request, and tells the observers.
-    pub(crate) fn ask<A: Keys<D>>(
+    pub(crate) fn ask(
         &self,
-        keys: A,
+        keys: impl Keys<D>,
         fingerprints: &Together,
         ask: Ask,
         refundable: Option<&mut Vec<Refundable>>,
     ) -> Status {
-        self.engine.ask(fingerprints, ask, refundable, Some(&OfDimensions::<D, A>::new(&keys)))
+        let shown = |dimension, state: &mut dyn Hasher| feed_one(&keys, dimension, state);
+        self.engine.ask(fingerprints, ask, refundable, Some(&shown))
     }
 
     pub(crate) fn peek_as(&self, keys: impl Keys<D>, ask: Ask) -> Result<Status, JointError> {

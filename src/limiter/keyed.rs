@@ -1,7 +1,7 @@
 //! [`Limiter`]: one quota, many keys.
 
 use core::fmt;
-use core::hash::Hash;
+use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::{AsKey, ByRef, fingerprint_of};
-use crate::observer::OneKey;
 use crate::quota::Quota;
 use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
@@ -358,14 +357,15 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     /// Decides a request, and tells the observers.
     #[cold]
-    pub(crate) fn ask<A: AsKey<K>>(
+    pub(crate) fn ask(
         &self,
-        key: A,
+        key: impl AsKey<K>,
         fingerprint: Fingerprint,
         ask: Ask,
         refundable: Option<&mut Vec<Refundable>>,
     ) -> Status {
-        self.engine.ask(&[Some(fingerprint)], ask, refundable, Some(&OneKey::<K, A>::new(&key)))
+        let shown = |_, mut state: &mut dyn Hasher| key.hash_key(&mut state);
+        self.engine.ask(&[Some(fingerprint)], ask, refundable, Some(&shown))
     }
 
     #[inline]

@@ -1,12 +1,13 @@
-//! [`Observation`]: one decision, as an observer sees it.
+//! [`Observation`]: one decision, as an observer sees it. [`ObservedKey`]: a key of its request.
 
+use core::cell::{Cell, RefCell};
 use core::fmt;
-use core::hash::Hasher;
+use core::hash::{Hash, Hasher};
 
-use super::keys::Feed;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
 use crate::error::CostExceedsLimit;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::keys::Keys;
 use crate::quota::Quota;
 
 /// One decision of a limiter, as an [`Observer`](crate::Observer) sees it.
@@ -237,9 +238,9 @@ impl ObservedKey<'_> {
         u128::from(self.fingerprint.high) << 64 | u128::from(self.fingerprint.low)
     }
 
-    /// Feeds the hasher exactly as the key's own [`Hash`](core::hash::Hash) does.
+    /// Feeds the hasher exactly as the key's own [`Hash`] does.
     pub fn hash_into(&self, state: &mut dyn Hasher) {
-        self.keys.feed(self.dimension, state);
+        (self.keys)(self.dimension, state);
     }
 }
 
@@ -247,5 +248,33 @@ impl ObservedKey<'_> {
 impl fmt::Debug for ObservedKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.id())
+    }
+}
+
+/// The keys of a request, whatever their types: feeds a hasher as the key of a dimension does.
+pub(crate) trait Feed: Fn(usize, &mut dyn Hasher) {}
+
+impl<T: Fn(usize, &mut dyn Hasher)> Feed for T {}
+
+/// Feeds a hasher as the key of this dimension does.
+pub(crate) fn feed_one<D: ?Sized>(keys: &impl Keys<D>, dimension: usize, state: &mut dyn Hasher) {
+    let feeder = Feeder { left: Cell::new(dimension), state: RefCell::new(state) };
+    // A key is hashed before it is counted.
+    keys.each(&feeder, |_| feeder.left.set(feeder.left.get().wrapping_sub(1)));
+}
+
+/// Gives one of several keys to a hasher.
+struct Feeder<'a> {
+    /// The number of keys before it.
+    left: Cell<usize>,
+    state: RefCell<&'a mut dyn Hasher>,
+}
+
+impl Fingerprinter for Feeder<'_> {
+    fn fingerprint<Q: Hash + ?Sized>(&self, key: &Q) -> Fingerprint {
+        if self.left.get() == 0 {
+            key.hash(&mut *self.state.borrow_mut());
+        }
+        Fingerprint::new(0, 0)
     }
 }

@@ -334,7 +334,8 @@ pub use decision::{Admission, Decision, Denial, DenialReason, QuotaStatus, Statu
 pub use direct::{DirectLimiter, DirectLimiterBuilder};
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
-pub use joint::{JointLimiter, JointLimiterBuilder};
+pub use joint::JointLimiter;
+pub use joint::builder::JointLimiterBuilder;
 pub use keys::{Absent, AsKey, DimensionKey, Dimensions, Keys};
 pub use limiter::Limiter;
 pub use lists::ListError;

@@ -1,6 +1,460 @@
 //! [`Limiter`]: one quota, many keys.
 
-mod keyed;
-mod lists;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use std::sync::Arc;
 
-pub use keyed::Limiter;
+use crate::clock::{Clock, MonotonicClock};
+use crate::counts::Counts;
+use crate::decision::{Decision, Status};
+use crate::engine::Engine;
+use crate::error::CostExceedsLimit;
+use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
+use crate::keys::{AsKey, ByRef, fingerprint_of};
+use crate::lists::{List, ListError};
+use crate::quota::Quota;
+use crate::quotas::Shown;
+#[cfg(feature = "snapshot")]
+use crate::snapshot::Snapshot;
+use crate::state::plan::Ask;
+use crate::state::table::Refundable;
+use crate::tier::Tier;
+
+/// An exact, lock-free rate limiter for many keys, each with a quota of its own.
+///
+/// Threads share it by reference or `Arc`.
+///
+/// `K` is the type of the keys. A request passes the key in any form that hashes as `K` does:
+/// `&str` for `String`, `7` for `u64`, `(7, "x")` for `(u64, String)`; see [`AsKey`]. The key is
+/// hashed once. A request for a known key allocates nothing, unless its ring of stamps grows or it
+/// reserves: then it allocates the list of its charges.
+///
+/// A limiter is a value of about 0.8 KB. Put it into an `Arc`, a `static` or the state of the
+/// application. [`counts`](Self::counts) has the bytes that it takes.
+///
+/// ```
+/// use tollgate::{Limiter, Quota};
+///
+/// let limiter = Limiter::<String>::new(Quota::per_minute(2))?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// assert!(limiter.try_acquire("alice").is_denied());
+/// assert!(limiter.try_acquire("bob").is_admitted());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+pub struct Limiter<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
+    pub(crate) engine: Engine<C, F>,
+    pub(crate) key: PhantomData<fn(&K)>,
+}
+
+impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
+    /// Takes one permit for `key` now, or denies the request.
+    ///
+    /// ```
+    /// use tollgate::{Decision, Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(1))?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// match limiter.try_acquire("alice") {
+    ///     Decision::Admitted(_) => println!("go on"),
+    ///     Decision::Denied(denial) => println!("wait {:?}", denial.retry_after()),
+    /// }
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    ///
+    /// This costs one hash, one clock reading and one look-up. A denial writes nothing, with two
+    /// exceptions:
+    ///
+    /// - The limiter counts denials (see [`Decision::Denied`]).
+    /// - The quotas have changed since the key's last request. Then the request updates the key's
+    ///   account. A log needs no update.
+    pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
+        let fingerprint = self.fingerprint(ByRef(&key));
+        if self.engine.is_observed() {
+            return self.ask(key, fingerprint, Ask::acquire(1), None).decision;
+        }
+        self.engine.decide(fingerprint, 1)
+    }
+
+    /// Takes `cost` permits for `key` now, all of them or none. A cost of zero charges nothing and
+    /// is always admitted.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(5))?;
+    /// assert!(limiter.try_acquire_n("alice", 4)?.is_admitted());
+    /// assert!(limiter.try_acquire_n("alice", 2)?.is_denied());
+    /// assert!(limiter.try_acquire_n("alice", 6).is_err(), "more than the limit");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would help. There is no
+    /// such error for a key on a [list](Self::allow), nor in [shadow
+    /// mode](crate::LimiterBuilder::shadow).
+    pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
+        let fingerprint = self.fingerprint(ByRef(&key));
+        let decision = if self.engine.is_observed() {
+            self.ask(key, fingerprint, Ask::acquire(cost), None).decision
+        } else {
+            self.engine.decide(fingerprint, cost)
+        };
+        self.engine.fits(&[Some(fingerprint)], cost, decision).map(|()| decision)
+    }
+
+    /// Takes one permit for each of these keys, as calls of [`try_acquire`](Self::try_acquire) in
+    /// this order would. Each key is decided on its own, and may appear more than once.
+    ///
+    /// The memory of a few dozen keys is prefetched together. With many keys this takes a fraction
+    /// of the time; see `BENCHMARKS.md`.
+    ///
+    /// ```
+    /// use tollgate::{Decision, Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(1))?;
+    /// let decisions = limiter.try_acquire_many(["alice", "bob", "alice"]);
+    /// let admitted: Vec<bool> = decisions.iter().map(Decision::is_admitted).collect();
+    /// assert_eq!(admitted, [true, true, false]);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use = "decisions that are not looked at limit nothing"]
+    pub fn try_acquire_many(&self, keys: impl IntoIterator<Item: AsKey<K>>) -> Vec<Decision> {
+        if self.engine.is_observed() {
+            return keys.into_iter().map(|key| self.try_acquire(key)).collect();
+        }
+        self.engine.decide_many(keys.into_iter().map(|key| self.fingerprint(key)))
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), with the permits left of each quota and the time
+    /// until more are free, at the same instant and with the same look-up.
+    ///
+    /// This takes O(log limit) more loads for each quota.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(5));
+    /// let limiter = builder.clock(MockClock::new()).build()?;
+    /// let status = limiter.try_acquire_status("alice");
+    /// assert!(status.is_admitted());
+    /// assert_eq!((status.limit(), status.remaining()), (5, 4));
+    /// assert_eq!(status.next_after(), Duration::from_secs(60));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn try_acquire_status(&self, key: impl AsKey<K>) -> Status {
+        let fingerprint = self.fingerprint(ByRef(&key));
+        if self.engine.is_observed() {
+            return self.ask(key, fingerprint, Ask::acquire(1), None);
+        }
+        self.engine.decide_status(fingerprint, 1)
+    }
+
+    /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left: see
+    /// [`try_acquire_status`](Self::try_acquire_status).
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(5))?;
+    /// assert_eq!(limiter.try_acquire_n_status("alice", 3)?.remaining(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub fn try_acquire_n_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
+        let fingerprint = self.fingerprint(ByRef(&key));
+        let status = if self.engine.is_observed() {
+            self.ask(key, fingerprint, Ask::acquire(cost), None)
+        } else {
+            self.engine.decide_status(fingerprint, cost)
+        };
+        self.engine.fits(&[Some(fingerprint)], cost, status.decision).map(|()| status)
+    }
+
+    /// Returns the answer that [`try_acquire`](Self::try_acquire) would give now, with the permits
+    /// left. Charges nothing.
+    ///
+    /// At the key cap, a peek at a new key frees cells of expired keys, as a request would.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// assert_eq!(limiter.peek("alice").remaining(), 1);
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert!(limiter.peek("alice").is_denied());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn peek(&self, key: impl AsKey<K>) -> Status {
+        self.engine.peek(&[Some(self.fingerprint(key))], Ask::acquire(1))
+    }
+
+    /// Returns the answer that [`try_acquire_n`](Self::try_acquire_n) would give now. Charges
+    /// nothing, as [`peek`](Self::peek).
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(5))?;
+    /// assert!(limiter.try_acquire_n("alice", 3)?.is_admitted());
+    /// assert!(limiter.peek_n("alice", 2)?.is_admitted());
+    /// assert!(limiter.peek_n("alice", 3)?.is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
+        let keys = [Some(self.fingerprint(key))];
+        let status = self.engine.peek(&keys, Ask::acquire(cost));
+        self.engine.fits(&keys, cost, status.decision).map(|()| status)
+    }
+
+    /// Restores the full quota of the key, as if it were new, and ends a [penalty](crate::Penalty).
+    /// Changes no list.
+    ///
+    /// Returns whether the limiter held permits or a penalty of the key, which may have expired.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert!(limiter.forget("alice"));
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert!(!limiter.forget("bob"));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn forget(&self, key: impl AsKey<K>) -> bool {
+        self.engine.forget(self.fingerprint(key))
+    }
+
+    /// Forgets every key with its penalties. Changes no list.
+    ///
+    /// Each key is forgotten at some instant of the call, and not all at the same instant. The time
+    /// is proportional to the number of cells.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// let _ = limiter.try_acquire_many(["alice", "bob"]);
+    /// limiter.clear();
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert!(limiter.try_acquire("bob").is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn clear(&self) {
+        self.engine.clear();
+    }
+
+    /// Puts the key on the allow list. Returns whether it was not on this list before.
+    ///
+    /// From then until the key is [taken off](Self::unlist), its requests are admitted without a
+    /// charge ([`is_counted`](crate::Admission::is_counted) is `false`), at any cost: neither its
+    /// quota nor a [`Penalty`](crate::Penalty) applies. Only the deny list takes precedence.
+    ///
+    /// The change of a list is lock-free, and so are all decisions at the same time. Permits that
+    /// were charged before stay charged. A listing does not expire, and neither
+    /// [`forget`](Self::forget) nor [`clear`](Self::clear) ends it. Snapshots do not contain lists.
+    ///
+    /// ```
+    /// use tollgate::{DenialReason, Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).list_cap(100).build()?;
+    /// limiter.allow("health check")?;
+    /// limiter.deny("mallory")?;
+    /// assert!((0..10).all(|_| limiter.try_acquire("health check").is_admitted()));
+    /// let denial = limiter.try_acquire("mallory").into_result().unwrap_err();
+    /// assert_eq!(denial.reason(), DenialReason::DenyList);
+    ///
+    /// limiter.unlist("mallory");
+    /// assert!(limiter.try_acquire("mallory").is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ListError`] when the limiter was built without
+    /// [`list_cap`](crate::LimiterBuilder::list_cap), or when the lists are full, counting the keys
+    /// that other threads are listing. Listing a key again is not an error.
+    pub fn allow(&self, key: impl AsKey<K>) -> Result<bool, ListError> {
+        self.engine.put_on(List::Allow, self.fingerprint(key))
+    }
+
+    /// Puts the key on the deny list. Returns whether it was not on this list before.
+    ///
+    /// From then until the key is [taken off](Self::unlist), its requests are denied with
+    /// [`DenialReason::DenyList`](crate::DenialReason::DenyList), even if it is on the allow list or
+    /// the cost is above its limit. Requests of cost zero are admitted. No wait helps, so
+    /// [`retry_after`](crate::Denial::retry_after) is [`Duration::MAX`](core::time::Duration::MAX).
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).list_cap(100).build()?;
+    /// assert!(limiter.deny("mallory")?);
+    /// assert!(!limiter.deny("mallory")?, "on the list already");
+    /// assert!(limiter.try_acquire("mallory").is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ListError`], as for [`allow`](Self::allow).
+    pub fn deny(&self, key: impl AsKey<K>) -> Result<bool, ListError> {
+        self.engine.put_on(List::Deny, self.fingerprint(key))
+    }
+
+    /// Takes the key off both lists, so that its quota decides again. Returns whether it was on a
+    /// list.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).list_cap(100).build()?;
+    /// limiter.allow("alice")?;
+    /// assert!(limiter.unlist("alice"));
+    /// assert!(!limiter.unlist("alice"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unlist(&self, key: impl AsKey<K>) -> bool {
+        self.engine.take_off_lists(self.fingerprint(key))
+    }
+
+    /// Whether keys may have quotas of their own, that is, whether the limiter was built with
+    /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = || Limiter::<String>::builder(Quota::per_minute(2));
+    /// assert!(!builder().build()?.keys_may_have_quotas());
+    /// assert!(builder().keys_with_quotas(1000).build()?.keys_may_have_quotas());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn keys_may_have_quotas(&self) -> bool {
+        self.engine.may_have_own
+    }
+
+    /// Counts the keys, memory and decisions of the limiter. The time is proportional to the number
+    /// of cells.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// assert_eq!(limiter.counts().live_keys, 1);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.engine.counts(size_of::<Self>())
+    }
+
+    /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`]. The
+    /// time is proportional to the number of cells. No request waits for it.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let before = Limiter::<String>::new(Quota::per_hour(1))?;
+    /// assert!(before.try_acquire("alice").is_admitted());
+    /// let snapshot = before.snapshot();
+    ///
+    /// let after = Limiter::<String>::builder(Quota::per_hour(1)).restore(&snapshot)?;
+    /// assert!(after.try_acquire("alice").is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "snapshot")]
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.engine.snapshot()
+    }
+
+    /// The quotas of each key, in the given order.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_second(2)).and(Quota::per_minute(9));
+    /// let limiter = builder.build()?;
+    /// assert_eq!(*limiter.quotas(), [Quota::per_second(2), Quota::per_minute(9)]);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn quotas(&self) -> Arc<[Quota]> {
+        self.engine.quotas(0)
+    }
+
+    /// The tier with this name; `None` if there is none.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<str>::builder(Quota::per_minute(60));
+    /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
+    /// let premium = limiter.tier("premium").unwrap();
+    /// assert!(limiter.try_acquire_n(premium.key("alice"), 600)?.is_admitted());
+    /// assert!(limiter.tier("platinum").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tier(&self, name: &str) -> Option<Tier> {
+        self.engine.tiers.named(0, name)
+    }
+
+    /// The clock of the limiter.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(1));
+    /// let limiter = builder.clock(MockClock::new()).build()?;
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// limiter.clock().advance(Duration::from_secs(60));
+    /// assert!(limiter.try_acquire("alice").is_admitted());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn clock(&self) -> &C {
+        &self.engine.clock
+    }
+
+    /// Decides a request, and tells the observers.
+    #[cold]
+    pub(crate) fn ask(
+        &self,
+        key: impl AsKey<K>,
+        fingerprint: Fingerprint,
+        ask: Ask,
+        refundable: Option<&mut Vec<Refundable>>,
+    ) -> Status {
+        let shown = |_, mut state: &mut dyn Hasher| key.hash_key(&mut state);
+        self.engine.ask(&[Some(fingerprint)], ask, refundable, Some(&shown))
+    }
+
+    #[inline]
+    pub(crate) fn fingerprint(&self, key: impl AsKey<K>) -> Fingerprint {
+        self.engine.with_slot(fingerprint_of(&self.engine.fingerprinter, key), 0)
+    }
+}
+
+impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter")
+            .field("quotas", &Shown(&self.engine.table.version(0).quotas))
+            .field("clock", &self.engine.clock)
+            .field("at_key_cap", &self.engine.at_cap)
+            .finish_non_exhaustive()
+    }
+}

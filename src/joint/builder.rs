@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 #[cfg(feature = "snapshot")]
 use core::time::Duration;
 
-use super::limiter::JointLimiter;
+use super::JointLimiter;
 use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
 use crate::clock::{Clock, MonotonicClock};
 #[cfg(doc)]

@@ -67,10 +67,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn try_acquire(&self) -> Decision {
-        if self.engine.is_observed() {
-            return self.ask(Ask::acquire(1), None).decision;
-        }
-        self.engine.decide(THE_KEY, 1)
+        self.engine.decide_or_ask(THE_KEY, 1, |ask| self.ask(ask, None))
     }
 
     /// Takes `cost` permits now, all of them or none. A cost of zero charges nothing and is always
@@ -91,11 +88,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would help. There is no
     /// such error in [shadow mode](crate::DirectLimiterBuilder::shadow).
     pub fn try_acquire_n(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        let decision = if self.engine.is_observed() {
-            self.ask(Ask::acquire(cost), None).decision
-        } else {
-            self.engine.decide(THE_KEY, cost)
-        };
+        let decision = self.engine.decide_or_ask(THE_KEY, cost, |ask| self.ask(ask, None));
         self.engine.fits(&[Some(THE_KEY)], cost, decision).map(|()| decision)
     }
 
@@ -111,10 +104,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn try_acquire_status(&self) -> Status {
-        if self.engine.is_observed() {
-            return self.ask(Ask::acquire(1), None);
-        }
-        self.engine.decide_status(THE_KEY, 1)
+        self.engine.decide_status_or_ask(THE_KEY, 1, |ask| self.ask(ask, None))
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left.
@@ -132,11 +122,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let status = if self.engine.is_observed() {
-            self.ask(Ask::acquire(cost), None)
-        } else {
-            self.engine.decide_status(THE_KEY, cost)
-        };
+        let status = self.engine.decide_status_or_ask(THE_KEY, cost, |ask| self.ask(ask, None));
         self.engine.fits(&[Some(THE_KEY)], cost, status.decision).map(|()| status)
     }
 
@@ -172,8 +158,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let status = self.engine.peek(&[Some(THE_KEY)], Ask::acquire(cost));
-        self.engine.fits(&[Some(THE_KEY)], cost, status.decision).map(|()| status)
+        self.engine.peek_within_limits(&[Some(THE_KEY)], Ask::acquire(cost))
     }
 
     /// Restores the full quota, and ends a [penalty](crate::Penalty).

@@ -559,10 +559,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     }
 
     pub(crate) fn peek_as(&self, keys: impl Keys<D>, ask: Ask) -> Result<Status, JointError> {
-        let fingerprints = self.fingerprints(&keys)?;
-        let status = self.engine.peek(&fingerprints, ask);
-        self.engine.fits(&fingerprints, ask.cost, status.decision)?;
-        Ok(status)
+        Ok(self.engine.peek_within_limits(&self.fingerprints(&keys)?, ask)?)
     }
 }
 

@@ -71,10 +71,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   account. A log needs no update.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
         let fingerprint = self.fingerprint(ByRef(&key));
-        if self.engine.is_observed() {
-            return self.ask(key, fingerprint, Ask::acquire(1), None).decision;
-        }
-        self.engine.decide(fingerprint, 1)
+        self.engine.decide_or_ask(fingerprint, 1, |ask| self.ask(key, fingerprint, ask, None))
     }
 
     /// Takes `cost` permits for `key` now, all of them or none. A cost of zero charges nothing and
@@ -97,11 +94,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// mode](crate::LimiterBuilder::shadow).
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
         let fingerprint = self.fingerprint(ByRef(&key));
-        let decision = if self.engine.is_observed() {
-            self.ask(key, fingerprint, Ask::acquire(cost), None).decision
-        } else {
-            self.engine.decide(fingerprint, cost)
-        };
+        let decision = self.engine.decide_or_ask(fingerprint, cost, |ask| self.ask(key, fingerprint, ask, None));
         self.engine.fits(&[Some(fingerprint)], cost, decision).map(|()| decision)
     }
 
@@ -147,10 +140,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     pub fn try_acquire_status(&self, key: impl AsKey<K>) -> Status {
         let fingerprint = self.fingerprint(ByRef(&key));
-        if self.engine.is_observed() {
-            return self.ask(key, fingerprint, Ask::acquire(1), None);
-        }
-        self.engine.decide_status(fingerprint, 1)
+        self.engine.decide_status_or_ask(fingerprint, 1, |ask| self.ask(key, fingerprint, ask, None))
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left: see
@@ -169,11 +159,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
         let fingerprint = self.fingerprint(ByRef(&key));
-        let status = if self.engine.is_observed() {
-            self.ask(key, fingerprint, Ask::acquire(cost), None)
-        } else {
-            self.engine.decide_status(fingerprint, cost)
-        };
+        let status = self.engine.decide_status_or_ask(fingerprint, cost, |ask| self.ask(key, fingerprint, ask, None));
         self.engine.fits(&[Some(fingerprint)], cost, status.decision).map(|()| status)
     }
 
@@ -212,9 +198,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let keys = [Some(self.fingerprint(key))];
-        let status = self.engine.peek(&keys, Ask::acquire(cost));
-        self.engine.fits(&keys, cost, status.decision).map(|()| status)
+        self.engine.peek_within_limits(&[Some(self.fingerprint(key))], Ask::acquire(cost))
     }
 
     /// Restores the full quota of the key, as if it were new, and ends a [penalty](crate::Penalty).

@@ -3,26 +3,16 @@
 mod of_limiters;
 
 use core::fmt;
-use core::hash::BuildHasher;
 use core::ops::Deref;
 use core::time::Duration;
-use std::hash::RandomState;
 
+use crate::clock::Clock;
 use crate::decision::{Denial, Status};
+use crate::engine::{Engine, LimiterId};
 use crate::error::{CostExceedsLimit, JointError};
+use crate::fingerprint::Fingerprint;
 use crate::state::table::Refundable;
 use crate::texts::{texts, wraps};
-
-/// A number that identifies a limiter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LimiterId(u64);
-
-impl LimiterId {
-    /// A random number. Two limiters have the same number with a probability of 2^-64.
-    pub(crate) fn new() -> Self {
-        Self(RandomState::new().hash_one(()))
-    }
-}
 
 /// A limiter that reserves and refunds permits: [`Limiter`](crate::Limiter),
 /// [`DirectLimiter`](crate::DirectLimiter) or [`JointLimiter`](crate::JointLimiter).
@@ -118,16 +108,10 @@ pub struct Reservation<P: Deref<Target: Lender>> {
 }
 
 impl<P: Deref<Target: Lender>> Reservation<P> {
-    /// The permits that these charges of a limiter took, if they were admitted.
-    fn new(
-        limiter: P,
-        id: LimiterId,
-        status: Status,
-        cost: u32,
-        charges: Vec<Refundable>,
-    ) -> Result<Self, ReserveError> {
+    /// The permits that this request of the limiter was charged, if it was admitted.
+    fn new(limiter: P, (status, receipt): (Status, Receipt)) -> Result<Self, ReserveError> {
         let delay = status.decision.into_result()?.delay();
-        Ok(Self { limiter, receipt: Some(Receipt { limiter: Some(id), cost, charges }), delay, status })
+        Ok(Self { limiter, receipt: Some(receipt), delay, status })
     }
 
     /// The time to wait before the permits may be used; zero if they are for now.
@@ -240,9 +224,24 @@ impl Receipt {
     }
 
     /// Returns the receipt if this limiter wrote it.
-    pub(crate) fn check(self, limiter: LimiterId) -> Result<Self, OtherLimiter> {
+    fn check(self, limiter: LimiterId) -> Result<Self, OtherLimiter> {
         let is_of_it = self.limiter.is_none_or(|own| own == limiter);
         if is_of_it { Ok(self) } else { Err(OtherLimiter { receipt: self }) }
+    }
+}
+
+impl<C: Clock, F> Engine<C, F> {
+    /// Charges permits that can be refunded. `asked` asks for them, and adds the charges.
+    fn charge(
+        &self,
+        keys: &[Option<Fingerprint>],
+        cost: u32,
+        asked: impl FnOnce(&mut Vec<Refundable>) -> Status,
+    ) -> Result<(Status, Receipt), CostExceedsLimit> {
+        let mut charges = Vec::new();
+        let status = asked(&mut charges);
+        self.fits(keys, cost, status.decision)?;
+        Ok((status, Receipt { limiter: Some(self.id), cost, charges }))
     }
 }
 

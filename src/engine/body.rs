@@ -1,6 +1,8 @@
 //! [`Engine`]: a table, a clock, the modes, the answer at the key cap, and changes of quotas.
 
 use core::fmt;
+use core::hash::BuildHasher;
+use std::hash::RandomState;
 use std::sync::Arc;
 
 use once_cell::race::OnceBox;
@@ -8,6 +10,8 @@ use once_cell::race::OnceBox;
 use crate::caps::AtKeyCap;
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
+use crate::decision::{Decision, Status};
+use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 #[cfg(feature = "snapshot")]
 use crate::fingerprint::Fingerprinter;
@@ -17,9 +21,9 @@ use crate::observer::Observers;
 use crate::penalty::Penalties;
 use crate::quota::Quota;
 use crate::quotas::Unchanged;
-use crate::reservation::LimiterId;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
+use crate::state::plan::Ask;
 use crate::state::table::{Scope, Table};
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::tier::Tiers;
@@ -40,6 +44,17 @@ pub(crate) struct Engine<C, F> {
     pub(super) observers: Observers,
     /// The names of the dimensions, if there are any.
     pub(crate) names: Box<[Box<str>]>,
+}
+
+/// A number that identifies a limiter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LimiterId(u64);
+
+impl LimiterId {
+    /// A random number. Two limiters have the same number with a probability of 2^-64.
+    pub(crate) fn new() -> Self {
+        Self(RandomState::new().hash_one(()))
+    }
 }
 
 /// The answer to a new key at the key cap: whether to admit it, uncounted.
@@ -64,6 +79,28 @@ impl<C: Clock, F> Engine<C, F> {
     #[inline]
     pub(crate) fn is_observed(&self) -> bool {
         !self.observers.is_empty()
+    }
+
+    /// Decides a request of one key, or asks it if there are observers to tell.
+    #[inline(always)]
+    pub(crate) fn decide_or_ask(&self, key: Fingerprint, cost: u32, ask: impl FnOnce(Ask) -> Status) -> Decision {
+        if self.is_observed() { ask(Ask::acquire(cost)).decision } else { self.decide(key, cost) }
+    }
+
+    /// The same, with the permits left.
+    #[inline(always)]
+    pub(crate) fn decide_status_or_ask(&self, key: Fingerprint, cost: u32, ask: impl FnOnce(Ask) -> Status) -> Status {
+        if self.is_observed() { ask(Ask::acquire(cost)) } else { self.decide_status(key, cost) }
+    }
+
+    /// The answer that such a request would get.
+    pub(crate) fn peek_within_limits(
+        &self,
+        keys: &[Option<Fingerprint>],
+        ask: Ask,
+    ) -> Result<Status, CostExceedsLimit> {
+        let status = self.peek(keys, ask);
+        self.fits(keys, ask.cost, status.decision).map(|()| status)
     }
 
     /// The key in this dimension, with the slot of its tier, or that of the dimension.

@@ -1,6 +1,6 @@
 //! [`Settings`]: the options that all builders share.
 
-use super::body::{AtCap, Engine};
+use super::body::{AtCap, Engine, LimiterId};
 use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP};
 use crate::counts::Tally;
 use crate::error::BuildError;
@@ -8,7 +8,6 @@ use crate::modes::ModeSettings;
 use crate::observer::Observers;
 use crate::quota::Quota;
 use crate::quotas::check_keys;
-use crate::reservation::LimiterId;
 use crate::state::table::Table;
 use crate::tier::Tiers;
 

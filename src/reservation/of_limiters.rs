@@ -16,7 +16,6 @@ use crate::joint::JointLimiter;
 use crate::keys::{AsKey, ByRef, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::state::plan::Ask;
-use crate::state::table::Refundable;
 
 /// A request for permits that may be so far ahead.
 fn reserve(cost: u32, within: Duration) -> Ask {
@@ -69,8 +68,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`ReserveError`] when the request is denied, with the wait after which the same reservation
     /// succeeds, or when `cost` is more than the limit.
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let (status, charges) = self.charge(key, reserve(cost, within))?;
-        Reservation::new(self, self.engine.id, status, cost, charges)
+        Reservation::new(self, self.charge(key, cost, within)?)
     }
 
     /// Returns the answer that [`reserve`](Self::reserve) would give now. Charges nothing. Its
@@ -93,9 +91,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Status, CostExceedsLimit> {
-        let keys = [Some(self.fingerprint(key))];
-        let status = self.engine.peek(&keys, reserve(cost, within));
-        self.engine.fits(&keys, cost, status.decision).map(|()| status)
+        self.engine.peek_within_limits(&[Some(self.fingerprint(key))], reserve(cost, within))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that can go to another thread or task: it
@@ -126,8 +122,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (status, charges) = self.charge(key, reserve(cost, within))?;
-        Reservation::new(Arc::clone(self), self.engine.id, status, cost, charges)
+        Reservation::new(Arc::clone(self), self.charge(key, cost, within)?)
     }
 
     /// Refunds the permits of a receipt, which are free at once. Returns the number of refunded
@@ -168,11 +163,10 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
     }
 
-    fn charge(&self, key: impl AsKey<K>, ask: Ask) -> Result<(Status, Vec<Refundable>), CostExceedsLimit> {
-        let (fingerprint, mut charges) = (self.fingerprint(ByRef(&key)), Vec::new());
-        let status = self.ask(key, fingerprint, ask, Some(&mut charges));
-        self.engine.fits(&[Some(fingerprint)], ask.cost, status.decision)?;
-        Ok((status, charges))
+    fn charge(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<(Status, Receipt), CostExceedsLimit> {
+        let fingerprint = self.fingerprint(ByRef(&key));
+        let ask = reserve(cost, within);
+        self.engine.charge(&[Some(fingerprint)], cost, |charges| self.ask(key, fingerprint, ask, Some(charges)))
     }
 }
 
@@ -206,8 +200,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// As [`Limiter::reserve`].
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        let (status, charges) = self.charge(reserve(cost, within))?;
-        Reservation::new(self, self.engine.id, status, cost, charges)
+        Reservation::new(self, self.charge(cost, within)?)
     }
 
     /// Returns the answer that [`reserve`](Self::reserve) would give now, as
@@ -228,8 +221,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_reserve(&self, cost: u32, within: Duration) -> Result<Status, CostExceedsLimit> {
-        let status = self.engine.peek(&[Some(THE_KEY)], reserve(cost, within));
-        self.engine.fits(&[Some(THE_KEY)], cost, status.decision).map(|()| status)
+        self.engine.peek_within_limits(&[Some(THE_KEY)], reserve(cost, within))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
@@ -256,8 +248,7 @@ impl<C: Clock> DirectLimiter<C> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (status, charges) = self.charge(reserve(cost, within))?;
-        Reservation::new(Arc::clone(self), self.engine.id, status, cost, charges)
+        Reservation::new(Arc::clone(self), self.charge(cost, within)?)
     }
 
     /// Refunds the permits of a receipt, as [`Limiter::refund`] does. Returns the number of
@@ -282,11 +273,8 @@ impl<C: Clock> DirectLimiter<C> {
         Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
     }
 
-    fn charge(&self, ask: Ask) -> Result<(Status, Vec<Refundable>), CostExceedsLimit> {
-        let mut charges = Vec::new();
-        let status = self.ask(ask, Some(&mut charges));
-        self.engine.fits(&[Some(THE_KEY)], ask.cost, status.decision)?;
-        Ok((status, charges))
+    fn charge(&self, cost: u32, within: Duration) -> Result<(Status, Receipt), CostExceedsLimit> {
+        self.engine.charge(&[Some(THE_KEY)], cost, |charges| self.ask(reserve(cost, within), Some(charges)))
     }
 }
 
@@ -325,8 +313,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`ReserveError`] when the request is denied, when there is no key or, for a slice, another
     /// number of keys than dimensions, or when `cost` is more than a limit.
     pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<&Self>, ReserveError> {
-        let (status, charges) = self.charge(keys, cost)?;
-        Reservation::new(self, self.engine.id, status, cost, charges)
+        Reservation::new(self, self.charge(keys, cost)?)
     }
 
     /// Returns the answer that [`reserve`](Self::reserve) would give now. Charges nothing. While a
@@ -378,16 +365,14 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         keys: impl Keys<D>,
         cost: u32,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        let (status, charges) = self.charge(keys, cost)?;
-        Reservation::new(Arc::clone(self), self.engine.id, status, cost, charges)
+        Reservation::new(Arc::clone(self), self.charge(keys, cost)?)
     }
 
-    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Status, Vec<Refundable>), JointError> {
-        let (fingerprints, mut charges) = (self.fingerprints(&keys)?, Vec::new());
+    fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Status, Receipt), JointError> {
+        let fingerprints = self.fingerprints(&keys)?;
         // For now: a queue refunds only its last place.
-        let status = self.ask(keys, &fingerprints, Ask::reserve(cost, 0), Some(&mut charges));
-        self.engine.fits(&fingerprints, cost, status.decision)?;
-        Ok((status, charges))
+        let ask = Ask::reserve(cost, 0);
+        Ok(self.engine.charge(&fingerprints, cost, |charges| self.ask(keys, &fingerprints, ask, Some(charges)))?)
     }
 
     /// Refunds the permits of a receipt in one dimension after the other.

@@ -5,99 +5,18 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::direct::DirectLimiter;
-use crate::engine::{Change, Engine};
+use crate::engine::Engine;
 use crate::error::{BuildError, JointError};
-use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
 use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
-use crate::quota::{Algorithm, Quota};
-use crate::quotas::Unchanged;
+use crate::quota::Quota;
+use crate::quotas::ChangeError;
 use crate::state::table::Scope;
-use crate::texts::texts;
 use crate::tier::Tier;
 
-/// Why quotas were not changed. The old ones stay in force.
-///
-/// ```
-/// use std::time::Duration;
-/// use tollgate::{ChangeError, Limiter, Quota};
-///
-/// let limiter = Limiter::<String>::new(Quota::per_minute(2))?;
-/// let bucket = Quota::token_bucket(10, 1, Duration::from_secs(1));
-/// let error = limiter.set_quotas(&[bucket]).unwrap_err();
-/// assert!(matches!(error, ChangeError::OtherAlgorithm { .. }));
-/// assert_eq!(*limiter.quotas(), [Quota::per_minute(2)]);
-/// # Ok::<(), tollgate::BuildError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ChangeError {
-    /// No limiter could be built with the quotas, the penalty or the percentage.
-    Unusable(BuildError),
-    /// The quotas are of another algorithm. Permits of one algorithm can't be counted by another:
-    /// build another limiter.
-    OtherAlgorithm {
-        /// The algorithm that the limiter was built with.
-        is: Algorithm,
-        /// The algorithm of the new quotas.
-        asked: Algorithm,
-    },
-    /// Of the new and the present quotas, one list [counts refused
-    /// requests](Quota::counting_refused) and the other does not. Build another limiter.
-    OtherRefused,
-    /// The window or the resolution of a quantised log is another: permits that were counted in
-    /// steps can't be counted in others.
-    OtherSteps {
-        /// The quota that there is.
-        is: Quota,
-    },
-    /// The limiter was built without [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
-    NoneOfItsOwn,
-    /// The keys are not those of the limiter's dimensions.
-    Keys(JointError),
-    /// There is no such dimension.
-    NoSuchDimension {
-        /// The one that was asked for.
-        dimension: usize,
-        /// How many there are.
-        dimensions: usize,
-    },
-}
-
-impl ChangeError {
-    pub(crate) fn of(unchanged: Unchanged, is: &[Quota], asked: &[Quota]) -> Self {
-        match unchanged {
-            Unchanged::OtherAlgorithm => Self::OtherAlgorithm { is: is[0].algorithm(), asked: asked[0].algorithm() },
-            Unchanged::OtherRefused => Self::OtherRefused,
-            Unchanged::OtherSteps => Self::OtherSteps { is: is[0] },
-            Unchanged::NoneOfItsOwn => Self::NoneOfItsOwn,
-        }
-    }
-}
-
-texts! { ChangeError {
-    Unusable(error) => "{error}";
-    Keys(error) => "{error}";
-    OtherAlgorithm { is, asked } => "a {is} can't become a {asked}: build another limiter for it";
-    OtherRefused => "whether refused requests count can't change: build another limiter for quotas that count them \
-        differently";
-    OtherSteps { is } => "of a quantised log ({is}) only the limit can change: build another limiter for other steps";
-    NoneOfItsOwn => "no key may have quotas of its own: say on the builder how many may, with `keys_with_quotas`";
-    NoSuchDimension { dimension, dimensions } => "there is no dimension {dimension}: there are {dimensions}, counted \
-        from zero";
-} }
-
-impl core::error::Error for ChangeError {}
-
 impl<C: Clock, F> Engine<C, F> {
-    /// Changes the quotas of a slot; slot 0 if there are no dimensions.
-    pub(crate) fn set_quotas(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
-        Quota::validate_all(quotas).map_err(ChangeError::Unusable)?;
-        let changed = self.change(&[Change { slot, scope, quotas }]);
-        changed.map_err(|(_, unchanged)| ChangeError::of(unchanged, &self.quotas(slot), quotas))
-    }
-
     /// Changes the quotas of a tier. Panics if there is none such.
     fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
         self.tiers.check(tier.plan(), None);
@@ -346,10 +265,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     pub fn set_quotas_of(&self, keys: impl Keys<D>, quotas: &[Quota]) -> Result<(), ChangeError> {
         validate_joint(quotas)?;
         let keys = self.fingerprints(&keys).map_err(ChangeError::Keys)?;
-        let change = |&key: &Fingerprint| Change { slot: key.plan(), scope: Scope::Key(key), quotas };
-        let changes: Vec<_> = keys.iter().flatten().map(change).collect();
-        let error = |(at, error): (usize, _)| ChangeError::of(error, &self.engine.quotas(changes[at].slot), quotas);
-        self.engine.change(&changes).map_err(error)
+        let mut changes = keys.iter().flatten().map(|&key| (key.plan(), Scope::Key(key)));
+        changes.clone().try_for_each(|(slot, scope)| self.engine.can_change(slot, scope, quotas))?;
+        changes.try_for_each(|(slot, scope)| self.engine.set_quotas(slot, scope, quotas))
     }
 
     /// Takes the own quotas of these keys away, as [`Limiter::unset_quotas_of`] does. Returns whether

@@ -7,5 +7,5 @@ mod decide;
 mod settings;
 
 pub(crate) use ask::Together;
-pub(crate) use body::{Change, Engine, LimiterId};
+pub(crate) use body::{Engine, LimiterId};
 pub(crate) use settings::{Settings, TierSettings};

@@ -325,7 +325,6 @@ pub fn is_lock_free() -> bool {
 
 pub use builder::LimiterBuilder;
 pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};
-pub use change::ChangeError;
 #[cfg(feature = "tokio")]
 pub use clock::TokioClock;
 pub use clock::{AnyClock, Clock, CoarseClock, MockClock, MonotonicClock};
@@ -343,6 +342,7 @@ pub use live::LiveSettings;
 pub use observer::{Observation, ObservedKey, Observer};
 pub use penalty::Penalty;
 pub use quota::{Algorithm, Quota, QuotaError};
+pub use quotas::ChangeError;
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "snapshot")]
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};

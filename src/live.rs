@@ -5,9 +5,8 @@ use core::fmt;
 use core::hash::Hash;
 
 use crate::caps::AtKeyCap;
-use crate::change::ChangeError;
 use crate::clock::Clock;
-use crate::engine::{Change, Engine};
+use crate::engine::Engine;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
@@ -16,6 +15,7 @@ use crate::limiter::Limiter;
 use crate::modes::Modes;
 use crate::penalty::{Penalties, Penalty};
 use crate::quota::Quota;
+use crate::quotas::ChangeError;
 use crate::state::table::Scope;
 
 /// The settings of a limiter in use, by [`Limiter::settings`] and [`JointLimiter::settings`]: reads
@@ -43,7 +43,6 @@ use crate::state::table::Scope;
 /// ```
 pub struct LiveSettings<'a, C, F> {
     engine: &'a Engine<C, F>,
-    dimensions: usize,
 }
 
 impl<C: Clock, F> LiveSettings<'_, C, F> {
@@ -83,9 +82,7 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     /// [`ChangeError`], as [`Limiter::set_quotas`] and [`JointLimiter::set_quotas`].
     pub fn check_quotas(&self, dimension: usize, quotas: &[Quota]) -> Result<(), ChangeError> {
         self.check_dimension(dimension)?;
-        Quota::validate_all(quotas).map_err(ChangeError::Unusable)?;
-        let can_change = self.engine.can_change(&[Change { slot: dimension, scope: Scope::All, quotas }]);
-        can_change.map_err(|(_, unchanged)| ChangeError::of(unchanged, &self.engine.quotas(dimension), quotas))
+        self.engine.can_change(dimension, Scope::All, quotas)
     }
 
     /// Changes the quotas of all keys of a dimension, as [`Limiter::set_quotas`] does.
@@ -218,12 +215,12 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     }
 
     fn check_dimension(&self, dimension: usize) -> Result<(), ChangeError> {
-        let dimensions = self.dimensions;
+        let dimensions = self.engine.tiers.dimensions;
         if dimension < dimensions { Ok(()) } else { Err(ChangeError::NoSuchDimension { dimension, dimensions }) }
     }
 
     fn modes(&self) -> &Modes {
-        self.engine.modes.get_or_init(|| Box::new(Modes::none(self.dimensions)))
+        self.engine.modes.get_or_init(|| Box::new(Modes::none(self.engine.tiers.dimensions)))
     }
 }
 
@@ -258,7 +255,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     #[must_use]
     pub const fn settings(&self) -> LiveSettings<'_, C, F> {
-        LiveSettings { engine: &self.engine, dimensions: 1 }
+        LiveSettings { engine: &self.engine }
     }
 }
 
@@ -279,6 +276,6 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// ```
     #[must_use]
     pub fn settings(&self) -> LiveSettings<'_, C, F> {
-        LiveSettings { engine: &self.engine, dimensions: self.dimensions().len() }
+        LiveSettings { engine: &self.engine }
     }
 }

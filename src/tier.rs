@@ -96,7 +96,8 @@ pub struct TierKey<A> {
 /// The tiers of a limiter. Their slots come after those of the dimensions.
 #[derive(Debug)]
 pub(crate) struct Tiers {
-    dimensions: usize,
+    /// The number of the limiter's dimensions.
+    pub(crate) dimensions: usize,
     /// The dimension and the name of each.
     all: Box<[(usize, Box<str>)]>,
 }

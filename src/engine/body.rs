@@ -20,7 +20,7 @@ use crate::modes::Modes;
 use crate::observer::Observers;
 use crate::penalty::Penalties;
 use crate::quota::Quota;
-use crate::quotas::Unchanged;
+use crate::quotas::ChangeError;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 use crate::state::plan::Ask;
@@ -59,15 +59,6 @@ impl LimiterId {
 
 /// The answer to a new key at the key cap: whether to admit it, uncounted.
 pub(crate) struct AtCap(AtomicBool);
-
-/// A change of the quotas of a slot, or of one of its keys: a slot is a dimension or a tier. The
-/// quotas have been validated.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Change<'a> {
-    pub(crate) slot: usize,
-    pub(crate) scope: Scope,
-    pub(crate) quotas: &'a [Quota],
-}
 
 impl<C: Clock, F> Engine<C, F> {
     /// The current quotas of a slot; slot 0 if there are no dimensions.
@@ -117,25 +108,21 @@ impl<C: Clock, F> Engine<C, F> {
         modes.penalties_of(self.tiers.dimension_of(key.plan()))
     }
 
-    /// Makes all of these changes, of different slots, or none. An error has the index of the
-    /// change that can't be made. Keys keep their permits. Changes to the quotas that there are
-    /// cost nothing.
-    pub(crate) fn change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
-        self.can_change(changes)?;
-        for &Change { slot, scope, quotas } in changes {
-            self.table.change(slot, scope, quotas, &self.clock);
+    /// Checks that the quotas of a slot, or of one of its keys, can change to these: a slot is a
+    /// dimension or a tier, and slot 0 that of a limiter without dimensions.
+    pub(crate) fn can_change(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
+        Quota::validate_all(quotas).map_err(ChangeError::Unusable)?;
+        if scope != Scope::All && !self.may_have_own {
+            return Err(ChangeError::NoneOfItsOwn);
         }
-        Ok(())
+        ChangeError::check(&self.quotas(slot), quotas)
     }
 
-    /// Whether these changes can be made.
-    pub(crate) fn can_change(&self, changes: &[Change<'_>]) -> Result<(), (usize, Unchanged)> {
-        changes.iter().enumerate().try_for_each(|(at, &Change { slot, scope, quotas })| {
-            if scope != Scope::All && !self.may_have_own {
-                return Err((at, Unchanged::NoneOfItsOwn));
-            }
-            Unchanged::check(&self.quotas(slot), quotas).map_err(|error| (at, error))
-        })
+    /// Changes them. Keys keep their permits. A change to the quotas that there are costs nothing.
+    pub(crate) fn set_quotas(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
+        self.can_change(slot, scope, quotas)?;
+        self.table.change(slot, scope, quotas, &self.clock);
+        Ok(())
     }
 
     /// Forgets the permits of a key and ends its block. Returns whether it had either.

@@ -13,7 +13,7 @@ use crate::error::BuildError;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::modes::Modes;
 use crate::quota::{Algorithm, Quota};
-use crate::quotas::Unchanged;
+use crate::quotas::ChangeError;
 use crate::state::export::{Export, ImportError};
 use crate::state::table::Table;
 use crate::texts::{texts, wraps};
@@ -237,11 +237,11 @@ impl Snapshot {
             return Err(RestoreError::KeysWithQuotas { keys: quotas.len() });
         }
         for (tag, quotas) in quotas {
-            let imported = table.import_own(tag, &quotas, clock);
-            imported.map_err(|unchanged| match unchanged {
-                Some(Unchanged::OtherRefused) => RestoreError::OtherQuotas,
-                _ => RestoreError::Contradictory,
-            })?;
+            match table.import_own(tag, &quotas, clock) {
+                Ok(true) => {}
+                Err(ChangeError::OtherRefused) => return Err(RestoreError::OtherQuotas),
+                Ok(false) | Err(_) => return Err(RestoreError::Contradictory),
+            }
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::decision::{Decision, FastDecision, PerQuota};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
-use crate::quotas::Unchanged;
+use crate::quotas::ChangeError;
 use crate::sync::CachePadded;
 use crate::sync::plain::{AtomicU64, Ordering};
 
@@ -142,14 +142,14 @@ impl Table {
         all
     }
 
-    /// Gives a key quotas of its own, before the first request. The error is the reason why they
-    /// can't be, if it has such quotas at all.
+    /// Gives a key quotas of its own, before the first request. Returns whether there can be such a
+    /// key. The error is the reason why it can't have these quotas.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn import_own(&self, tag: u64, quotas: &[Quota], clock: &impl Clock) -> Result<(), Option<Unchanged>> {
-        let key = Key::with_tag(tag).filter(|key| key.slot() < self.slots()).ok_or(None)?;
-        Unchanged::check(&self.version(key.slot()).quotas, quotas)?;
+    pub(crate) fn import_own(&self, tag: u64, quotas: &[Quota], clock: &impl Clock) -> Result<bool, ChangeError> {
+        let Some(key) = Key::with_tag(tag).filter(|key| key.slot() < self.slots()) else { return Ok(false) };
+        ChangeError::check(&self.version(key.slot()).quotas, quotas)?;
         self.change_own(key, quotas, clock);
-        Ok(())
+        Ok(true)
     }
 
     /// Swaps the words of all parts, or none.

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use crate::caps::AtKeyCap;
 use crate::clock::{Clock, MonotonicClock};
-use crate::engine::{Settings, TierSettings};
+use crate::draft::{Draft, Kind, setters};
 use crate::error::BuildError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter, HashTwice};
 use crate::limiter::Limiter;
@@ -34,10 +34,7 @@ use crate::snapshot::{RestoreError, Snapshot};
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
-    quotas: Vec<Quota>,
-    pub(crate) settings: Settings,
-    clock: C,
-    fingerprinter: F,
+    draft: Draft<C, F>,
     key: PhantomData<fn(&K)>,
 }
 
@@ -70,225 +67,197 @@ impl<K: Hash + ?Sized> Limiter<K> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn builder(quota: Quota) -> LimiterBuilder<K> {
-        let (quotas, settings) = (vec![quota], Settings::default());
         let (clock, fingerprinter) = (MonotonicClock::new(), DefaultFingerprinter::new());
-        LimiterBuilder { quotas, settings, clock, fingerprinter, key: PhantomData }
+        LimiterBuilder { draft: Draft::new(Kind::Keyed, vec![vec![quota]], clock, fingerprinter), key: PhantomData }
     }
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
-    /// Adds a quota that each key has. A request is admitted if it fits into all quotas. It is
-    /// charged to all or to none.
-    ///
-    /// Each quota costs one more load of a stamp. Several quotas must all be sliding window logs.
-    ///
-    /// ```
-    /// use tollgate::{Decision, Limiter, Quota};
-    ///
-    /// let builder = Limiter::<String>::builder(Quota::per_second(2));
-    /// let limiter = builder.and(Quota::per_minute(3)).build()?;
-    /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
-    /// match limiter.try_acquire("alice") {
-    ///     Decision::Denied(denial) => assert_eq!(denial.quota(), 0, "two a second"),
-    ///     Decision::Admitted(_) => unreachable!(),
-    /// }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn and(mut self, quota: Quota) -> Self {
-        self.quotas.push(quota);
-        self
-    }
+    setters! {
+        /// Adds a quota that each key has. A request is admitted if it fits into all quotas. It is
+        /// charged to all or to none.
+        ///
+        /// Each quota costs one more load of a stamp. Several quotas must all be sliding window
+        /// logs.
+        ///
+        /// ```
+        /// use tollgate::{Decision, Limiter, Quota};
+        ///
+        /// let builder = Limiter::<String>::builder(Quota::per_second(2));
+        /// let limiter = builder.and(Quota::per_minute(3)).build()?;
+        /// assert!(limiter.try_acquire_n("alice", 2)?.is_admitted());
+        /// match limiter.try_acquire("alice") {
+        ///     Decision::Denied(denial) => assert_eq!(denial.quota(), 0, "two a second"),
+        ///     Decision::Admitted(_) => unreachable!(),
+        /// }
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn and(quota: Quota) { settings.quotas[0].push(quota) }
 
-    /// Adds a tier: other quotas, for keys that requests put into it. See [`Tier`](crate::Tier).
-    ///
-    /// ```
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// let builder = Limiter::<String>::builder(Quota::per_minute(60));
-    /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
-    /// let premium = limiter.tier("premium").unwrap();
-    /// assert_eq!(limiter.peek(premium.key("alice")).remaining(), 600);
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn tier(mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) -> Self {
-        let (name, quotas) = (name.into(), quotas.into_iter().collect());
-        self.settings.tiers.push(TierSettings { dimension: 0, name, quotas });
-        self
-    }
+        /// Adds a tier: other quotas, for keys that requests put into it. See
+        /// [`Tier`](crate::Tier).
+        ///
+        /// ```
+        /// use tollgate::{Limiter, Quota};
+        ///
+        /// let builder = Limiter::<String>::builder(Quota::per_minute(60));
+        /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
+        /// let premium = limiter.tier("premium").unwrap();
+        /// assert_eq!(limiter.peek(premium.key("alice")).remaining(), 600);
+        /// # Ok::<(), tollgate::BuildError>(())
+        /// ```
+        pub fn tier(name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) {
+            settings.add_tier(0, name, quotas)
+        }
 
-    /// The most keys held at once; 1,048,576 by default. Memory follows the keys, not the cap.
-    pub fn key_cap(mut self, key_cap: usize) -> Self {
-        self.settings.key_cap = Some(key_cap);
-        self
-    }
+        /// The most keys held at once; 1,048,576 by default. Memory follows the keys, not the cap.
+        pub fn key_cap(key_cap: usize) { settings.key_cap = Some(key_cap) }
 
-    /// The answer to a new key at the cap; [`AtKeyCap::Deny`] by default.
-    pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
-        self.settings.at_key_cap = at_key_cap;
-        self
-    }
+        /// The answer to a new key at the cap; [`AtKeyCap::Deny`] by default.
+        pub fn at_key_cap(at_key_cap: AtKeyCap) { settings.at_key_cap = at_key_cap }
 
-    /// The number of keys that the table has room for from the start, without growing; zero by
-    /// default.
-    pub fn expected_keys(mut self, expected_keys: usize) -> Self {
-        self.settings.expected_keys = expected_keys;
-        self
-    }
+        /// The number of keys that the table has room for from the start, without growing; zero by
+        /// default.
+        pub fn expected_keys(expected_keys: usize) { settings.expected_keys = expected_keys }
 
-    /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); `false` by
-    /// default.
-    ///
-    /// Counting costs one write per decision, to one of several counters chosen by thread. Without
-    /// counting, a denial writes nothing.
-    ///
-    /// ```
-    /// use tollgate::{DecisionCounts, Limiter, Quota};
-    ///
-    /// let builder = Limiter::<String>::builder(Quota::per_hour(1));
-    /// let limiter = builder.count_decisions(true).build()?;
-    /// assert!(limiter.try_acquire("alice").is_admitted());
-    /// let counted = DecisionCounts { admitted: 1, denied: 0 };
-    /// assert_eq!(limiter.counts().decisions, Some(counted));
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn count_decisions(mut self, count_decisions: bool) -> Self {
-        self.settings.count_decisions = count_decisions;
-        self
-    }
+        /// Whether to count admitted and denied requests for [`Counts`](crate::Counts); `false` by
+        /// default.
+        ///
+        /// Counting costs one write per decision, to one of several counters chosen by thread.
+        /// Without counting, a denial writes nothing.
+        ///
+        /// ```
+        /// use tollgate::{DecisionCounts, Limiter, Quota};
+        ///
+        /// let builder = Limiter::<String>::builder(Quota::per_hour(1));
+        /// let limiter = builder.count_decisions(true).build()?;
+        /// assert!(limiter.try_acquire("alice").is_admitted());
+        /// let counted = DecisionCounts { admitted: 1, denied: 0 };
+        /// assert_eq!(limiter.counts().decisions, Some(counted));
+        /// # Ok::<(), tollgate::BuildError>(())
+        /// ```
+        pub fn count_decisions(count_decisions: bool) { settings.count_decisions = count_decisions }
 
-    /// Whether to admit requests that would be denied, to see the effect of a limit before it is
-    /// enforced; `false` by default.
-    ///
-    /// Requests are decided, charged, penalised and counted as without shadow mode, but no request
-    /// is denied. An admission in place of a denial [has that denial](crate::Admission::overruled)
-    /// and charges nothing. [`Counts::overruled`](crate::Counts::overruled) counts it, with one
-    /// write to one of several counters.
-    ///
-    /// A cost above the limit is admitted, too, in place of an error
-    /// ([`CostExceedsLimit`](crate::CostExceedsLimit)). The denial of its admission has the reason
-    /// [`DenialReason::Quota`](crate::DenialReason::Quota) and a wait of
-    /// [`Duration::MAX`](core::time::Duration::MAX), because no wait would help. Only `overruled`
-    /// counts it.
-    ///
-    /// ```
-    /// use tollgate::{Decision, Limiter, Quota};
-    ///
-    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).shadow(true).build()?;
-    /// assert!(limiter.try_acquire("alice").is_admitted());
-    /// match limiter.try_acquire("alice") {
-    ///     Decision::Admitted(admission) => assert!(admission.overruled().is_some()),
-    ///     Decision::Denied(_) => unreachable!("no request is denied"),
-    /// }
-    /// assert_eq!(limiter.counts().overruled, 1);
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn shadow(mut self, shadow: bool) -> Self {
-        self.settings.modes.enforced_percent = shadow.then_some(0);
-        self
-    }
+        /// Whether to admit requests that would be denied, to see the effect of a limit before it
+        /// is enforced; `false` by default.
+        ///
+        /// Requests are decided, charged, penalised and counted as without shadow mode, but no
+        /// request is denied. An admission in place of a denial [has that
+        /// denial](crate::Admission::overruled) and charges nothing.
+        /// [`Counts::overruled`](crate::Counts::overruled) counts it, with one write to one of
+        /// several counters.
+        ///
+        /// A cost above the limit is admitted, too, in place of an error
+        /// ([`CostExceedsLimit`](crate::CostExceedsLimit)). The denial of its admission has the
+        /// reason [`DenialReason::Quota`](crate::DenialReason::Quota) and a wait of
+        /// [`Duration::MAX`](core::time::Duration::MAX), because no wait would help. Only
+        /// `overruled` counts it.
+        ///
+        /// ```
+        /// use tollgate::{Decision, Limiter, Quota};
+        ///
+        /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).shadow(true).build()?;
+        /// assert!(limiter.try_acquire("alice").is_admitted());
+        /// match limiter.try_acquire("alice") {
+        ///     Decision::Admitted(admission) => assert!(admission.overruled().is_some()),
+        ///     Decision::Denied(_) => unreachable!("no request is denied"),
+        /// }
+        /// assert_eq!(limiter.counts().overruled, 1);
+        /// # Ok::<(), tollgate::BuildError>(())
+        /// ```
+        pub fn shadow(shadow: bool) { settings.modes.enforced_percent = shadow.then_some(0) }
 
-    /// Enforces the limit for this percentage of all keys, 0 to 100, and leaves the others in [shadow
-    /// mode](Self::shadow). 100 by default; 0 is shadow mode for all.
-    ///
-    /// The fingerprint of a key decides: a key stays on its side, and with a larger number more keys
-    /// join. A limiter with another seed, as after a restart without a snapshot, has other keys.
-    ///
-    /// ```
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// let builder = Limiter::<u64>::builder(Quota::per_minute(1)).enforced_percent(25);
-    /// let limiter = builder.build()?;
-    /// let denied = (0..10_000).filter(|key| limiter.try_acquire_many([key; 2])[1].is_denied());
-    /// println!("{} of 10,000 keys are denied", denied.count());
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn enforced_percent(mut self, percent: u8) -> Self {
-        self.settings.modes.enforced_percent = Some(percent);
-        self
-    }
+        /// Enforces the limit for this percentage of all keys, 0 to 100, and leaves the others in
+        /// [shadow mode](Self::shadow). 100 by default; 0 is shadow mode for all.
+        ///
+        /// The fingerprint of a key decides: a key stays on its side, and with a larger number more
+        /// keys join. A limiter with another seed, as after a restart without a snapshot, has other
+        /// keys.
+        ///
+        /// ```
+        /// use tollgate::{Limiter, Quota};
+        ///
+        /// let builder = Limiter::<u64>::builder(Quota::per_minute(1)).enforced_percent(25);
+        /// let limiter = builder.build()?;
+        /// let is_denied = |key: &u64| limiter.try_acquire_many([key; 2])[1].is_denied();
+        /// println!("{} of 10,000 keys are denied", (0..10_000).filter(is_denied).count());
+        /// # Ok::<(), tollgate::BuildError>(())
+        /// ```
+        pub fn enforced_percent(percent: u8) { settings.modes.enforced_percent = Some(percent) }
 
-    /// Blocks keys for a time after too many denials; no penalty by default. [`Penalty`] has the
-    /// rules and the cost.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{Limiter, MockClock, Penalty, Quota};
-    ///
-    /// let minute = Duration::from_secs(60);
-    /// let builder = Limiter::<String>::builder(Quota::per_second(1)).clock(MockClock::new());
-    /// let limiter = builder.penalty(Penalty::new(1, minute, 10 * minute)).build()?;
-    /// assert!(limiter.try_acquire("mallory").is_admitted());
-    /// assert_eq!(limiter.try_acquire("mallory").retry_after(), Some(10 * minute));
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn penalty(mut self, penalty: Penalty) -> Self {
-        self.settings.modes.penalties = vec![(0, penalty)];
-        self
-    }
+        /// Blocks keys for a time after too many denials; no penalty by default. [`Penalty`] has
+        /// the rules and the cost.
+        ///
+        /// ```
+        /// use std::time::Duration;
+        /// use tollgate::{Limiter, MockClock, Penalty, Quota};
+        ///
+        /// let minute = Duration::from_secs(60);
+        /// let builder = Limiter::<String>::builder(Quota::per_second(1)).clock(MockClock::new());
+        /// let limiter = builder.penalty(Penalty::new(1, minute, 10 * minute)).build()?;
+        /// assert!(limiter.try_acquire("mallory").is_admitted());
+        /// assert_eq!(limiter.try_acquire("mallory").retry_after(), Some(10 * minute));
+        /// # Ok::<(), tollgate::BuildError>(())
+        /// ```
+        pub fn penalty(penalty: Penalty) { settings.modes.penalties = vec![(0, penalty)] }
 
-    /// Gives the limiter an allow list and a deny list, with room for this many keys on both
-    /// together; no lists by default.
-    ///
-    /// Keys are listed at run time: [`Limiter::allow`], [`Limiter::deny`], [`Limiter::unlist`].
-    /// Each decision first looks its key up in both lists, which share a small table of their own.
-    /// Memory follows the listed keys.
-    ///
-    /// ```
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).list_cap(1).build()?;
-    /// limiter.deny("mallory")?;
-    /// assert!(limiter.try_acquire("mallory").is_denied());
-    /// assert!(limiter.allow("alice").is_err(), "there is room for one");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn list_cap(mut self, list_cap: usize) -> Self {
-        self.settings.modes.list_cap = Some(list_cap);
-        self
-    }
+        /// Gives the limiter an allow list and a deny list, with room for this many keys on both
+        /// together; no lists by default.
+        ///
+        /// Keys are listed at run time: [`Limiter::allow`], [`Limiter::deny`], [`Limiter::unlist`].
+        /// Each decision first looks its key up in both lists, which share a small table of their
+        /// own. Memory follows the listed keys.
+        ///
+        /// ```
+        /// use tollgate::{Limiter, Quota};
+        ///
+        /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).list_cap(1).build()?;
+        /// limiter.deny("mallory")?;
+        /// assert!(limiter.try_acquire("mallory").is_denied());
+        /// assert!(limiter.allow("alice").is_err(), "there is room for one");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn list_cap(list_cap: usize) { settings.modes.list_cap = Some(list_cap) }
 
-    /// Lets keys get [quotas of their own](Limiter::set_quotas_of): about this many, at most the key
-    /// cap. Zero, the default, lets no key.
-    ///
-    /// This takes no memory until keys have quotas of their own. Then each decision checks whether its
-    /// key is one of them. More keys than this may get quotas.
-    ///
-    /// ```
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// let builder = Limiter::<String>::builder(Quota::per_minute(1));
-    /// let limiter = builder.keys_with_quotas(1000).build()?;
-    /// limiter.set_quotas_of("alice", &[Quota::per_minute(5)])?;
-    /// assert_eq!(limiter.peek("alice").limit(), 5);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn keys_with_quotas(mut self, keys_with_quotas: usize) -> Self {
-        self.settings.keys_with_quotas = keys_with_quotas;
-        self
-    }
+        /// Lets keys get [quotas of their own](Limiter::set_quotas_of): about this many, at most
+        /// the key cap. Zero, the default, lets no key.
+        ///
+        /// This takes no memory until keys have quotas of their own. Then each decision checks
+        /// whether its key is one of them. More keys than this may get quotas.
+        ///
+        /// ```
+        /// use tollgate::{Limiter, Quota};
+        ///
+        /// let builder = Limiter::<String>::builder(Quota::per_minute(1));
+        /// let limiter = builder.keys_with_quotas(1000).build()?;
+        /// limiter.set_quotas_of("alice", &[Quota::per_minute(5)])?;
+        /// assert_eq!(limiter.peek("alice").limit(), 5);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn keys_with_quotas(keys_with_quotas: usize) { settings.keys_with_quotas = keys_with_quotas }
 
-    /// Calls this observer after each decision; none by default. Called again, it adds another. See [`Observer`].
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use std::sync::atomic::{AtomicU32, Ordering};
-    /// use tollgate::{Limiter, Observation, Quota};
-    ///
-    /// let denied = Arc::new(AtomicU32::new(0));
-    /// let count = Arc::clone(&denied);
-    /// let observer = move |seen: &Observation<'_>| {
-    ///     if seen.denial().is_some() {
-    ///         count.fetch_add(1, Ordering::Relaxed);
-    ///     }
-    /// };
-    /// let limiter = Limiter::<String>::builder(Quota::per_minute(1)).observer(observer).build()?;
-    /// let _ = limiter.try_acquire_many(["alice", "alice", "alice"]);
-    /// assert_eq!(denied.load(Ordering::Relaxed), 2);
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.settings.observers.add(observer);
-        self
+        /// Calls this observer after each decision; none by default. Called again, it adds another.
+        /// See [`Observer`].
+        ///
+        /// ```
+        /// use std::sync::Arc;
+        /// use std::sync::atomic::{AtomicU32, Ordering};
+        /// use tollgate::{Limiter, Observation, Quota};
+        ///
+        /// let denied = Arc::new(AtomicU32::new(0));
+        /// let count = Arc::clone(&denied);
+        /// let observer = move |seen: &Observation<'_>| {
+        ///     if seen.denial().is_some() {
+        ///         count.fetch_add(1, Ordering::Relaxed);
+        ///     }
+        /// };
+        /// let builder = Limiter::<String>::builder(Quota::per_minute(1));
+        /// let limiter = builder.observer(observer).build()?;
+        /// let _ = limiter.try_acquire_many(["alice", "alice", "alice"]);
+        /// assert_eq!(denied.load(Ordering::Relaxed), 2);
+        /// # Ok::<(), tollgate::BuildError>(())
+        /// ```
+        pub fn observer(observer: impl Observer + 'static) { settings.observers.add(observer) }
     }
 
     /// The clock; [`MonotonicClock`] by default.
@@ -306,8 +275,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn clock<D: Clock>(self, clock: D) -> LimiterBuilder<K, D, F> {
-        let Self { quotas, settings, fingerprinter, key, .. } = self;
-        LimiterBuilder { quotas, settings, clock, fingerprinter, key }
+        LimiterBuilder { draft: self.draft.with_clock(clock), key: self.key }
     }
 
     /// A standard hasher to make fingerprints with, in place of the default; see [`HashTwice`].
@@ -336,8 +304,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> LimiterBuilder<K, C, G> {
-        let Self { quotas, settings, clock, key, .. } = self;
-        LimiterBuilder { quotas, settings, clock, fingerprinter, key }
+        LimiterBuilder { draft: self.draft.with_fingerprinter(fingerprinter), key: self.key }
     }
 
     /// Makes the limiter.
@@ -353,8 +320,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// - A cap is zero or more than [`MAX_KEY_CAP`](crate::MAX_KEY_CAP).
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     pub fn build(self) -> Result<Limiter<K, C, F>, BuildError> {
-        let Self { quotas, settings, clock, fingerprinter, key } = self;
-        Ok(Limiter { engine: settings.keyed(&quotas, clock, fingerprinter)?, key })
+        Ok(Limiter { engine: self.draft.build()?, key: self.key })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see
@@ -406,10 +372,6 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// As [`restore`](Self::restore).
     #[cfg(feature = "snapshot")]
     pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<Limiter<K, C, F>, RestoreError> {
-        snapshot.check_quotas(&self.settings.slots(&[&self.quotas]))?;
-        let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
-        let mut limiter = Self { fingerprinter, ..self }.build()?;
-        limiter.engine.import(snapshot, elapsed)?;
-        Ok(limiter)
+        Ok(Limiter { engine: self.draft.restore(snapshot, elapsed)?, key: self.key })
     }
 }

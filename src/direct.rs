@@ -9,7 +9,8 @@ use std::sync::Arc;
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
 use crate::decision::{Decision, Status};
-use crate::engine::{Engine, Settings};
+use crate::draft::{Draft, Kind, setters};
+use crate::engine::Engine;
 use crate::error::{BuildError, CostExceedsLimit};
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::observer::Observer;
@@ -278,9 +279,7 @@ impl<C: Clock + fmt::Debug> fmt::Debug for DirectLimiter<C> {
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct DirectLimiterBuilder<C = MonotonicClock> {
-    quotas: Vec<Quota>,
-    settings: Settings,
-    clock: C,
+    draft: Draft<C, OneKey>,
 }
 
 impl DirectLimiter {
@@ -364,76 +363,63 @@ impl<C: Clock> DirectLimiter<C> {
 
 impl<C: Clock> DirectLimiterBuilder<C> {
     fn new(quotas: Vec<Quota>, clock: C) -> Self {
-        Self { quotas, settings: Settings::default(), clock }
+        Self { draft: Draft::new(Kind::Direct, vec![quotas], clock, OneKey) }
     }
 
-    /// Adds a quota, as [`LimiterBuilder::and`](crate::LimiterBuilder::and).
-    pub fn and(mut self, quota: Quota) -> Self {
-        self.quotas.push(quota);
-        self
-    }
+    setters! {
+        /// Adds a quota, as [`LimiterBuilder::and`](crate::LimiterBuilder::and).
+        pub fn and(quota: Quota) { settings.quotas[0].push(quota) }
 
-    /// Whether to count admitted and denied requests for [`Counts`]; `false` by
-    /// default.
-    pub fn count_decisions(mut self, count_decisions: bool) -> Self {
-        self.settings.count_decisions = count_decisions;
-        self
-    }
+        /// Whether to count admitted and denied requests for [`Counts`]; `false` by
+        /// default.
+        pub fn count_decisions(count_decisions: bool) { settings.count_decisions = count_decisions }
 
-    /// Whether to admit requests that the quotas deny, and report each such denial, as
-    /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow); `false` by default.
-    ///
-    /// ```
-    /// use tollgate::{DirectLimiter, Quota};
-    ///
-    /// let limiter = DirectLimiter::builder(Quota::per_minute(1)).shadow(true).build()?;
-    /// assert_eq!(limiter.try_acquire().into_result()?.overruled(), None);
-    /// assert!(limiter.try_acquire().into_result()?.overruled().is_some());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn shadow(mut self, shadow: bool) -> Self {
-        self.settings.modes.enforced_percent = shadow.then_some(0);
-        self
-    }
+        /// Whether to admit requests that the quotas deny, and report each such denial, as
+        /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow); `false` by default.
+        ///
+        /// ```
+        /// use tollgate::{DirectLimiter, Quota};
+        ///
+        /// let limiter = DirectLimiter::builder(Quota::per_minute(1)).shadow(true).build()?;
+        /// assert_eq!(limiter.try_acquire().into_result()?.overruled(), None);
+        /// assert!(limiter.try_acquire().into_result()?.overruled().is_some());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn shadow(shadow: bool) { settings.modes.enforced_percent = shadow.then_some(0) }
 
-    /// Denies all requests for a time after too many denials, as
-    /// [`LimiterBuilder::penalty`](crate::LimiterBuilder::penalty); no penalty by default.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{DirectLimiter, MockClock, Penalty, Quota};
-    ///
-    /// let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
-    /// let builder = DirectLimiter::builder(Quota::per_second(1)).clock(MockClock::new());
-    /// let limiter = builder.penalty(Penalty::new(1, minute, hour)).build()?;
-    /// assert!(limiter.try_acquire().is_admitted());
-    /// assert_eq!(limiter.try_acquire().retry_after(), Some(hour));
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn penalty(mut self, penalty: Penalty) -> Self {
-        self.settings.modes.penalties = vec![(0, penalty)];
-        self
-    }
+        /// Denies all requests for a time after too many denials, as
+        /// [`LimiterBuilder::penalty`](crate::LimiterBuilder::penalty); no penalty by default.
+        ///
+        /// ```
+        /// use std::time::Duration;
+        /// use tollgate::{DirectLimiter, MockClock, Penalty, Quota};
+        ///
+        /// let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
+        /// let builder = DirectLimiter::builder(Quota::per_second(1)).clock(MockClock::new());
+        /// let limiter = builder.penalty(Penalty::new(1, minute, hour)).build()?;
+        /// assert!(limiter.try_acquire().is_admitted());
+        /// assert_eq!(limiter.try_acquire().retry_after(), Some(hour));
+        /// # Ok::<(), tollgate::BuildError>(())
+        /// ```
+        pub fn penalty(penalty: Penalty) { settings.modes.penalties = vec![(0, penalty)] }
 
-    /// Calls this observer after each decision, as [`LimiterBuilder::observer`](crate::LimiterBuilder::observer). See [`Observer`].
-    ///
-    /// ```
-    /// use tollgate::{DirectLimiter, Observation, Quota};
-    ///
-    /// let observer = |seen: &Observation<'_>| println!("{:?}", seen.result());
-    /// let limiter = DirectLimiter::builder(Quota::per_minute(1)).observer(observer).build()?;
-    /// assert!(limiter.try_acquire().is_admitted());
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.settings.observers.add(observer);
-        self
+        /// Calls this observer after each decision, as
+        /// [`LimiterBuilder::observer`](crate::LimiterBuilder::observer). See [`Observer`].
+        ///
+        /// ```
+        /// use tollgate::{DirectLimiter, Observation, Quota};
+        ///
+        /// let observer = |seen: &Observation<'_>| println!("{:?}", seen.result());
+        /// let limiter = DirectLimiter::builder(Quota::per_minute(1)).observer(observer).build()?;
+        /// assert!(limiter.try_acquire().is_admitted());
+        /// # Ok::<(), tollgate::BuildError>(())
+        /// ```
+        pub fn observer(observer: impl Observer + 'static) { settings.observers.add(observer) }
     }
 
     /// The clock; [`MonotonicClock`] by default.
     pub fn clock<T: Clock>(self, clock: T) -> DirectLimiterBuilder<T> {
-        let Self { quotas, settings, .. } = self;
-        DirectLimiterBuilder { quotas, settings, clock }
+        DirectLimiterBuilder { draft: self.draft.with_clock(clock) }
     }
 
     /// Makes the limiter.
@@ -443,8 +429,7 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// [`BuildError`] when a quota or the penalty is not valid, or when one of several quotas is
     /// not a sliding window log.
     pub fn build(self) -> Result<DirectLimiter<C>, BuildError> {
-        let Self { quotas, settings, clock } = self;
-        Ok(DirectLimiter { engine: settings.direct(&quotas, clock, OneKey)? })
+        Ok(DirectLimiter { engine: self.draft.build()? })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see
@@ -489,10 +474,6 @@ impl<C: Clock> DirectLimiterBuilder<C> {
     /// As [`restore`](Self::restore).
     #[cfg(feature = "snapshot")]
     pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<DirectLimiter<C>, RestoreError> {
-        snapshot.check_quotas(&[&self.quotas])?;
-        snapshot.fingerprinter(OneKey)?;
-        let mut limiter = self.build()?;
-        limiter.engine.import(snapshot, elapsed)?;
-        Ok(limiter)
+        Ok(DirectLimiter { engine: self.draft.restore(snapshot, elapsed)? })
     }
 }

@@ -11,7 +11,8 @@ use crate::caps::MAX_DIMENSIONS;
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
 use crate::decision::{Decision, Status};
-use crate::engine::{Engine, Together};
+use crate::engine::Engine;
+use crate::engine::ask::Together;
 use crate::error::JointError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::keys::{Dimensions, Keys};
@@ -89,7 +90,7 @@ use crate::tier::Tier;
 /// ```
 pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     pub(crate) engine: Engine<C, F>,
-    pub(super) keys: PhantomData<fn(&D)>,
+    keys: PhantomData<fn(&D)>,
 }
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {

@@ -289,6 +289,7 @@ pub mod clock;
 mod counts;
 mod decision;
 pub mod design;
+mod draft;
 mod engine;
 mod error;
 mod fingerprint;

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::caps::{MAX_KEY_CAP, MAX_QUOTAS};
+use crate::caps::MAX_QUOTAS;
 use crate::error::{BuildError, JointError};
 use crate::quota::{Algorithm, Quota};
 use crate::texts::texts;
@@ -53,20 +53,6 @@ impl fmt::Debug for Shown<'_> {
         }
         list.finish()
     }
-}
-
-/// Checks the key cap and the number of expected keys.
-pub(crate) fn check_keys(key_cap: usize, expected_keys: usize) -> Result<(), BuildError> {
-    if key_cap == 0 {
-        return Err(BuildError::ZeroKeyCap);
-    }
-    if key_cap > MAX_KEY_CAP {
-        return Err(BuildError::KeyCapTooLarge { key_cap });
-    }
-    if expected_keys > key_cap {
-        return Err(BuildError::ExpectedKeysPastCap { expected_keys, key_cap });
-    }
-    Ok(())
 }
 
 /// Why quotas were not changed. The old ones stay in force.

@@ -1,7 +1,7 @@
 //! Requests of one key, or of one key of each dimension. In turn they are asked of the lists, the
 //! blocks of penalties, and the quotas. Shadow mode then turns a denial into an admission.
 
-use super::body::Engine;
+use super::Engine;
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};

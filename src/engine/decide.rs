@@ -1,7 +1,7 @@
 //! The shortest ways of requests: of one key, and of many in turn, without modes and observers.
 
+use super::Engine;
 use super::ask::Together;
-use super::body::Engine;
 use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;

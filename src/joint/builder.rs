@@ -5,13 +5,15 @@ use core::marker::PhantomData;
 use core::time::Duration;
 
 use super::JointLimiter;
-use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
+use crate::caps::AtKeyCap;
+#[cfg(doc)]
+use crate::caps::MAX_DIMENSIONS;
 use crate::clock::{Clock, MonotonicClock};
 #[cfg(doc)]
 use crate::counts::Counts;
 #[cfg(doc)]
 use crate::decision::Admission;
-use crate::engine::{Settings, TierSettings};
+use crate::draft::{Draft, Kind, setters};
 use crate::error::BuildError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::keys::Dimensions;
@@ -42,10 +44,7 @@ use crate::snapshot::{RestoreError, Snapshot};
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct JointLimiterBuilder<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
-    dimensions: Vec<(Box<str>, Vec<Quota>)>,
-    pub(crate) settings: Settings,
-    clock: C,
-    fingerprinter: F,
+    draft: Draft<C, F>,
     keys: PhantomData<fn(&D)>,
 }
 
@@ -63,199 +62,165 @@ impl<D: Dimensions + ?Sized> JointLimiter<D> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn builder() -> JointLimiterBuilder<D> {
-        let (dimensions, settings) = (Vec::new(), Settings::default());
         let (clock, fingerprinter) = (MonotonicClock::new(), DefaultFingerprinter::new());
-        JointLimiterBuilder { dimensions, settings, clock, fingerprinter, keys: PhantomData }
+        let draft = Draft::new(Kind::Joint(D::COUNT), Vec::new(), clock, fingerprinter);
+        JointLimiterBuilder { draft, keys: PhantomData }
     }
 }
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, C, F> {
-    /// Adds a dimension, with the quotas of each of its keys: one quota, or several sliding window
-    /// logs. The name is for messages, and no other dimension may have it.
-    pub fn dimension(mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) -> Self {
-        self.dimensions.push((name.into(), quotas.into_iter().collect()));
-        self
-    }
+    setters! {
+        /// Adds a dimension, with the quotas of each of its keys: one quota, or several sliding
+        /// window logs. The name is for messages, and no other dimension may have it.
+        pub fn dimension(name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) {
+            settings.add_dimension(name, quotas)
+        }
 
-    /// Adds a tier of a dimension, counted from zero: other quotas, for keys that requests put into
-    /// it. See [`Tier`](crate::Tier).
-    ///
-    /// ```
-    /// use tollgate::{JointLimiter, Quota};
-    ///
-    /// let builder = JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_minute(60)]);
-    /// let limiter = builder.tier(0, "premium", [Quota::per_minute(600)]).build()?;
-    /// let premium = limiter.tier(0, "premium").unwrap();
-    /// assert!(limiter.try_acquire_n((premium.key("alice"),), 600)?.is_admitted());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn tier(
-        mut self,
-        dimension: usize,
-        name: impl Into<Box<str>>,
-        quotas: impl IntoIterator<Item = Quota>,
-    ) -> Self {
-        let (name, quotas) = (name.into(), quotas.into_iter().collect());
-        self.settings.tiers.push(TierSettings { dimension, name, quotas });
-        self
-    }
+        /// Adds a tier of a dimension, counted from zero: other quotas, for keys that requests put
+        /// into it. See [`Tier`](crate::Tier).
+        ///
+        /// ```
+        /// use tollgate::{JointLimiter, Quota};
+        ///
+        /// let builder = JointLimiter::<(String,)>::builder();
+        /// let builder = builder.dimension("user", [Quota::per_minute(60)]);
+        /// let limiter = builder.tier(0, "premium", [Quota::per_minute(600)]).build()?;
+        /// let premium = limiter.tier(0, "premium").unwrap();
+        /// assert!(limiter.try_acquire_n((premium.key("alice"),), 600)?.is_admitted());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn tier(dimension: usize, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) {
+            settings.add_tier(dimension, name, quotas)
+        }
 
-    /// The most keys held at once, of all dimensions together; 1,048,576 by default.
-    pub fn key_cap(mut self, key_cap: usize) -> Self {
-        self.settings.key_cap = Some(key_cap);
-        self
-    }
+        /// The most keys held at once, of all dimensions together; 1,048,576 by default.
+        pub fn key_cap(key_cap: usize) { settings.key_cap = Some(key_cap) }
 
-    /// The answer to a request with a new key at the cap; [`AtKeyCap::Deny`] by default. With
-    /// [`AtKeyCap::Admit`] only the other keys of the request decide. The new keys of a request take
-    /// places in the order of their dimensions, up to the first key that denies the request or finds
-    /// none. A denial by quotas names these alone.
-    pub fn at_key_cap(mut self, at_key_cap: AtKeyCap) -> Self {
-        self.settings.at_key_cap = at_key_cap;
-        self
-    }
+        /// The answer to a request with a new key at the cap; [`AtKeyCap::Deny`] by default. With
+        /// [`AtKeyCap::Admit`] only the other keys of the request decide. The new keys of a request
+        /// take places in the order of their dimensions, up to the first key that denies the
+        /// request or finds none. A denial by quotas names these alone.
+        pub fn at_key_cap(at_key_cap: AtKeyCap) { settings.at_key_cap = at_key_cap }
 
-    /// The number of keys that the table has room for from the start; zero by default.
-    pub fn expected_keys(mut self, expected_keys: usize) -> Self {
-        self.settings.expected_keys = expected_keys;
-        self
-    }
+        /// The number of keys that the table has room for from the start; zero by default.
+        pub fn expected_keys(expected_keys: usize) { settings.expected_keys = expected_keys }
 
-    /// Whether to count admitted and denied requests for [`Counts`]; `false` by default.
-    pub fn count_decisions(mut self, count_decisions: bool) -> Self {
-        self.settings.count_decisions = count_decisions;
-        self
-    }
+        /// Whether to count admitted and denied requests for [`Counts`]; `false` by default.
+        pub fn count_decisions(count_decisions: bool) { settings.count_decisions = count_decisions }
 
-    /// Whether to admit requests that a quota denies, and report each such denial
-    /// ([`Admission::overruled`], [`Counts::overruled`]), as
-    /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow); `false` by default.
-    ///
-    /// ```
-    /// use tollgate::{JointLimiter, Quota};
-    ///
-    /// let builder = JointLimiter::<(String,)>::builder();
-    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
-    /// let limiter = builder.shadow(true).build()?;
-    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
-    /// let overruled = limiter.try_acquire(("alice",))?.into_result()?.overruled();
-    /// assert_eq!(overruled.map(|denial| denial.dimension()), Some(0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn shadow(mut self, shadow: bool) -> Self {
-        self.settings.modes.enforced_percent = shadow.then_some(0);
-        self
-    }
+        /// Whether to admit requests that a quota denies, and report each such denial
+        /// ([`Admission::overruled`], [`Counts::overruled`]), as
+        /// [`LimiterBuilder::shadow`](crate::LimiterBuilder::shadow); `false` by default.
+        ///
+        /// ```
+        /// use tollgate::{JointLimiter, Quota};
+        ///
+        /// let builder = JointLimiter::<(String,)>::builder();
+        /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+        /// let limiter = builder.shadow(true).build()?;
+        /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+        /// let overruled = limiter.try_acquire(("alice",))?.into_result()?.overruled();
+        /// assert_eq!(overruled.map(|denial| denial.dimension()), Some(0));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn shadow(shadow: bool) { settings.modes.enforced_percent = shadow.then_some(0) }
 
-    /// Enforces the limits for this percentage of the keys of each dimension, 0 to 100, as
-    /// [`LimiterBuilder::enforced_percent`](crate::LimiterBuilder::enforced_percent); 100 by
-    /// default. A request is denied if one of the keys that deny it is among them.
-    ///
-    /// ```
-    /// use tollgate::{JointLimiter, Quota};
-    ///
-    /// let builder = JointLimiter::<(String,)>::builder();
-    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
-    /// let limiter = builder.enforced_percent(0).build()?;
-    /// assert!(limiter.try_acquire_many([("alice",), ("alice",)])[1]?.is_admitted(), "shadow mode");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn enforced_percent(mut self, percent: u8) -> Self {
-        self.settings.modes.enforced_percent = Some(percent);
-        self
-    }
+        /// Enforces the limits for this percentage of the keys of each dimension, 0 to 100, as
+        /// [`LimiterBuilder::enforced_percent`](crate::LimiterBuilder::enforced_percent); 100 by
+        /// default. A request is denied if one of the keys that deny it is among them.
+        ///
+        /// ```
+        /// use tollgate::{JointLimiter, Quota};
+        ///
+        /// let builder = JointLimiter::<(String,)>::builder();
+        /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+        /// let limiter = builder.enforced_percent(0).build()?;
+        /// let decisions = limiter.try_acquire_many([("alice",), ("alice",)]);
+        /// assert!(decisions[1]?.is_admitted(), "shadow mode");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn enforced_percent(percent: u8) { settings.modes.enforced_percent = Some(percent) }
 
-    /// Blocks keys of this dimension for a time after too many denials; no penalty by default.
-    /// Dimensions are counted from zero, in the order in which they were added. [`Penalty`] has the
-    /// rules and the cost. With several dimensions:
-    ///
-    /// - A denied request counts for each of its keys whose own quota denies it
-    ///   ([`Denial::violated`](crate::Denial::violated)), and for no other key.
-    /// - A request with a blocked key is denied and counts for none of its keys.
-    /// - The denial has the longest of all waits, and the dimension with that wait.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{DenialReason, JointLimiter, MockClock, Penalty, Quota};
-    ///
-    /// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
-    /// let limiter = JointLimiter::<(String, String)>::builder()
-    ///     .dimension("user", [Quota::per_second(1)])
-    ///     .dimension("endpoint", [Quota::per_second(100)])
-    ///     .penalty(0, Penalty::new(1, minute, minute))
-    ///     .clock(MockClock::new())
-    ///     .build()?;
-    /// assert!(limiter.try_acquire(("mallory", "/login"))?.is_admitted());
-    /// let denial = limiter.try_acquire(("mallory", "/login"))?.into_result().unwrap_err();
-    /// assert_eq!((denial.reason(), denial.retry_after()), (DenialReason::Penalty, minute));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn penalty(mut self, dimension: usize, penalty: Penalty) -> Self {
-        self.settings.modes.penalties.push((dimension, penalty));
-        self
-    }
+        /// Blocks keys of this dimension for a time after too many denials; no penalty by default.
+        /// Dimensions are counted from zero, in the order in which they were added. [`Penalty`] has
+        /// the rules and the cost. With several dimensions:
+        ///
+        /// - A denied request counts for each of its keys whose own quota denies it
+        ///   ([`Denial::violated`](crate::Denial::violated)), and for no other key.
+        /// - A request with a blocked key is denied and counts for none of its keys.
+        /// - The denial has the longest of all waits, and the dimension with that wait.
+        ///
+        /// ```
+        /// use std::time::Duration;
+        /// use tollgate::{DenialReason, JointLimiter, MockClock, Penalty, Quota};
+        ///
+        /// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+        /// let limiter = JointLimiter::<(String, String)>::builder()
+        ///     .dimension("user", [Quota::per_second(1)])
+        ///     .dimension("endpoint", [Quota::per_second(100)])
+        ///     .penalty(0, Penalty::new(1, minute, minute))
+        ///     .clock(MockClock::new())
+        ///     .build()?;
+        /// assert!(limiter.try_acquire(("mallory", "/login"))?.is_admitted());
+        /// let denial = limiter.try_acquire(("mallory", "/login"))?.into_result().unwrap_err();
+        /// assert_eq!((denial.reason(), denial.retry_after()), (DenialReason::Penalty, minute));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn penalty(dimension: usize, penalty: Penalty) { settings.modes.penalties.push((dimension, penalty)) }
 
-    /// Gives the limiter an allow list and a deny list, with room for this many keys of both lists
-    /// and all dimensions together; no lists by default. See
-    /// [`LimiterBuilder::list_cap`](crate::LimiterBuilder::list_cap), [`JointLimiter::allow`] and
-    /// [`JointLimiter::deny`].
-    ///
-    /// ```
-    /// use tollgate::{JointLimiter, Quota};
-    ///
-    /// let builder = JointLimiter::<(String,)>::builder();
-    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
-    /// let limiter = builder.list_cap(1).build()?;
-    /// assert!(limiter.deny(("mallory",))?);
-    /// assert!(limiter.deny(("trudy",)).is_err(), "the lists are full");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn list_cap(mut self, list_cap: usize) -> Self {
-        self.settings.modes.list_cap = Some(list_cap);
-        self
-    }
+        /// Gives the limiter an allow list and a deny list, with room for this many keys of both
+        /// lists and all dimensions together; no lists by default. See
+        /// [`LimiterBuilder::list_cap`](crate::LimiterBuilder::list_cap), [`JointLimiter::allow`]
+        /// and [`JointLimiter::deny`].
+        ///
+        /// ```
+        /// use tollgate::{JointLimiter, Quota};
+        ///
+        /// let builder = JointLimiter::<(String,)>::builder();
+        /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+        /// let limiter = builder.list_cap(1).build()?;
+        /// assert!(limiter.deny(("mallory",))?);
+        /// assert!(limiter.deny(("trudy",)).is_err(), "the lists are full");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn list_cap(list_cap: usize) { settings.modes.list_cap = Some(list_cap) }
 
-    /// The number of keys in each dimension that may get [quotas of their
-    /// own](JointLimiter::set_quotas_of), as
-    /// [`LimiterBuilder::keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas); zero by
-    /// default.
-    ///
-    /// ```
-    /// use tollgate::{JointLimiter, Quota};
-    ///
-    /// let builder = JointLimiter::<(String,)>::builder();
-    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
-    /// let limiter = builder.keys_with_quotas(1000).build()?;
-    /// limiter.set_quotas_of(("alice",), &[Quota::per_minute(10)])?;
-    /// assert!(limiter.try_acquire_n(("alice",), 10)?.is_admitted());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn keys_with_quotas(mut self, keys_with_quotas: usize) -> Self {
-        self.settings.keys_with_quotas = keys_with_quotas;
-        self
-    }
+        /// The number of keys in each dimension that may get [quotas of their
+        /// own](JointLimiter::set_quotas_of), as
+        /// [`LimiterBuilder::keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas); zero by
+        /// default.
+        ///
+        /// ```
+        /// use tollgate::{JointLimiter, Quota};
+        ///
+        /// let builder = JointLimiter::<(String,)>::builder();
+        /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+        /// let limiter = builder.keys_with_quotas(1000).build()?;
+        /// limiter.set_quotas_of(("alice",), &[Quota::per_minute(10)])?;
+        /// assert!(limiter.try_acquire_n(("alice",), 10)?.is_admitted());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn keys_with_quotas(keys_with_quotas: usize) { settings.keys_with_quotas = keys_with_quotas }
 
-    /// Calls this observer after each decision, as [`LimiterBuilder::observer`](crate::LimiterBuilder::observer). See [`Observer`].
-    ///
-    /// ```
-    /// use tollgate::{JointLimiter, Observation, Quota};
-    ///
-    /// let observer = |seen: &Observation<'_>| println!("{:?}", seen.result());
-    /// let builder = JointLimiter::<(String,)>::builder();
-    /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
-    /// let limiter = builder.observer(observer).build()?;
-    /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.settings.observers.add(observer);
-        self
+        /// Calls this observer after each decision, as
+        /// [`LimiterBuilder::observer`](crate::LimiterBuilder::observer). See [`Observer`].
+        ///
+        /// ```
+        /// use tollgate::{JointLimiter, Observation, Quota};
+        ///
+        /// let observer = |seen: &Observation<'_>| println!("{:?}", seen.result());
+        /// let builder = JointLimiter::<(String,)>::builder();
+        /// let builder = builder.dimension("user", [Quota::per_minute(1)]);
+        /// let limiter = builder.observer(observer).build()?;
+        /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn observer(observer: impl Observer + 'static) { settings.observers.add(observer) }
     }
 
     /// The clock; [`MonotonicClock`] by default.
     pub fn clock<T: Clock>(self, clock: T) -> JointLimiterBuilder<D, T, F> {
-        let Self { dimensions, settings, fingerprinter, keys, .. } = self;
-        JointLimiterBuilder { dimensions, settings, clock, fingerprinter, keys }
+        JointLimiterBuilder { draft: self.draft.with_clock(clock), keys: self.keys }
     }
 
     /// The fingerprinter; [`DefaultFingerprinter`] by default.
@@ -271,8 +236,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fingerprinter<G: Fingerprinter>(self, fingerprinter: G) -> JointLimiterBuilder<D, C, G> {
-        let Self { dimensions, settings, clock, keys, .. } = self;
-        JointLimiterBuilder { dimensions, settings, clock, fingerprinter, keys }
+        JointLimiterBuilder { draft: self.draft.with_fingerprinter(fingerprinter), keys: self.keys }
     }
 
     /// Makes the limiter.
@@ -292,10 +256,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// - The key cap or the list cap is zero or too large.
     /// - More keys are expected, or may have quotas of their own, than the key cap allows.
     pub fn build(self) -> Result<JointLimiter<D, C, F>, BuildError> {
-        let Self { dimensions, settings, clock, fingerprinter, keys } = self;
-        let (names, quotas): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
-        check_dimensions::<D>(&names)?;
-        Ok(JointLimiter { engine: settings.joint(&quotas, &names, clock, fingerprinter)?, keys })
+        Ok(JointLimiter { engine: self.draft.build()?, keys: self.keys })
     }
 
     /// Makes the limiter with the permits of the snapshot that have not expired since; see
@@ -343,31 +304,6 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// As [`restore`](Self::restore).
     #[cfg(feature = "snapshot")]
     pub fn restore_after(self, snapshot: &Snapshot, elapsed: Duration) -> Result<JointLimiter<D, C, F>, RestoreError> {
-        let quotas: Vec<&[Quota]> = self.dimensions.iter().map(|(_, quotas)| quotas.as_slice()).collect();
-        snapshot.check_quotas(&self.settings.slots(&quotas))?;
-        let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
-        let mut limiter = Self { fingerprinter, ..self }.build()?;
-        limiter.engine.import(snapshot, elapsed)?;
-        Ok(limiter)
+        Ok(JointLimiter { engine: self.draft.restore(snapshot, elapsed)?, keys: self.keys })
     }
-}
-
-/// Checks the number of dimensions, which the type may fix, and that their names differ.
-fn check_dimensions<D: Dimensions + ?Sized>(names: &[Box<str>]) -> Result<(), BuildError> {
-    let (given, most) = (names.len(), MAX_DIMENSIONS);
-    if !(1..=most).contains(&given) {
-        return Err(BuildError::DimensionCount { dimensions: given, most });
-    }
-    if let Some(named) = D::COUNT.filter(|&named| named != given) {
-        return Err(BuildError::OtherDimensionCount { given, named });
-    }
-    for (second, name) in names.iter().enumerate() {
-        if name.trim().is_empty() {
-            return Err(BuildError::EmptyDimensionName { dimension: second });
-        }
-        if let Some(first) = names[..second].iter().position(|other| other == name) {
-            return Err(BuildError::RepeatedDimensionName { first, second });
-        }
-    }
-    Ok(())
 }

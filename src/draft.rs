@@ -1,0 +1,186 @@
+//! [`Draft`]: what a limiter is built from, with the options that the builders share.
+
+#[cfg(feature = "snapshot")]
+use core::time::Duration;
+
+use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP, MAX_DIMENSIONS, MAX_KEY_CAP};
+#[cfg(feature = "snapshot")]
+use crate::clock::Clock;
+use crate::counts::Tally;
+use crate::engine::{AtCap, Engine, LimiterId};
+use crate::error::BuildError;
+#[cfg(feature = "snapshot")]
+use crate::fingerprint::Fingerprinter;
+use crate::modes::ModeSettings;
+use crate::observer::Observers;
+use crate::quota::Quota;
+#[cfg(feature = "snapshot")]
+use crate::snapshot::{RestoreError, Snapshot};
+use crate::state::table::Table;
+use crate::tier::Tiers;
+
+/// What a limiter is built from.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft<C, F> {
+    pub(crate) settings: Settings,
+    pub(crate) clock: C,
+    pub(crate) fingerprinter: F,
+}
+
+/// The options of a builder, except clock and fingerprinter.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    pub(crate) kind: Kind,
+    /// The quotas of the dimensions. A limiter that is not joint has one.
+    pub(crate) quotas: Vec<Vec<Quota>>,
+    /// The names of the dimensions of a joint limiter.
+    pub(crate) names: Vec<Box<str>>,
+    /// The dimensions and names of the tiers.
+    pub(crate) tiers: Vec<(usize, Box<str>)>,
+    pub(crate) quotas_of_tiers: Vec<Vec<Quota>>,
+    pub(crate) key_cap: Option<usize>,
+    pub(crate) expected_keys: usize,
+    pub(crate) at_key_cap: AtKeyCap,
+    pub(crate) count_decisions: bool,
+    pub(crate) keys_with_quotas: usize,
+    pub(crate) modes: ModeSettings,
+    pub(crate) observers: Observers,
+}
+
+/// The kind of a limiter.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum Kind {
+    /// It has one key.
+    Direct,
+    /// It has many keys, of one dimension.
+    #[default]
+    Keyed,
+    /// Its keys are of several dimensions: of so many, if its type names them.
+    Joint(Option<usize>),
+}
+
+impl<C, F> Draft<C, F> {
+    pub(crate) fn new(kind: Kind, quotas: Vec<Vec<Quota>>, clock: C, fingerprinter: F) -> Self {
+        Self { settings: Settings { kind, quotas, ..Settings::default() }, clock, fingerprinter }
+    }
+
+    pub(crate) fn with_clock<D>(self, clock: D) -> Draft<D, F> {
+        Draft { settings: self.settings, clock, fingerprinter: self.fingerprinter }
+    }
+
+    pub(crate) fn with_fingerprinter<G>(self, fingerprinter: G) -> Draft<C, G> {
+        Draft { settings: self.settings, clock: self.clock, fingerprinter }
+    }
+
+    pub(crate) fn build(self) -> Result<Engine<C, F>, BuildError> {
+        let Self { settings, clock, fingerprinter } = self;
+        if let Kind::Joint(named) = settings.kind {
+            settings.check_dimensions(named)?;
+        }
+        let (slots, dimensions) = (settings.slots(), settings.quotas.len());
+        slots.iter().try_for_each(|quotas| Quota::validate_all(quotas))?;
+        let tiers = Tiers::new(dimensions, settings.tiers.clone())?;
+        let key_cap = settings.checked_key_cap()?;
+        Ok(Engine {
+            table: match settings.kind {
+                Kind::Direct => Table::single(slots[0]),
+                Kind::Keyed | Kind::Joint(_) => Table::new(&slots, key_cap, settings.expected_keys),
+            },
+            clock,
+            fingerprinter,
+            at_cap: AtCap::new(settings.at_key_cap),
+            tiers,
+            may_have_own: settings.keys_with_quotas > 0,
+            tally: settings.count_decisions.then(Tally::new),
+            id: LimiterId::new(),
+            modes: settings.modes.made(dimensions, key_cap)?,
+            observers: settings.observers,
+            names: settings.names.into(),
+        })
+    }
+}
+
+#[cfg(feature = "snapshot")]
+impl<C: Clock, F: Fingerprinter> Draft<C, F> {
+    /// Builds a limiter with the permits of a snapshot that was taken so long ago.
+    pub(crate) fn restore(self, snapshot: &Snapshot, elapsed: Duration) -> Result<Engine<C, F>, RestoreError> {
+        snapshot.check_quotas(&self.settings.slots())?;
+        let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
+        let engine = Self { fingerprinter, ..self }.build()?;
+        snapshot.restore_quotas(&engine.table, engine.may_have_own, &engine.clock)?;
+        snapshot.restore(&engine.table, engine.modes.get(), elapsed, &engine.clock)?;
+        Ok(engine)
+    }
+}
+
+impl Settings {
+    pub(crate) fn add_dimension(&mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) {
+        self.names.push(name.into());
+        self.quotas.push(quotas.into_iter().collect());
+    }
+
+    pub(crate) fn add_tier(
+        &mut self,
+        dimension: usize,
+        name: impl Into<Box<str>>,
+        quotas: impl IntoIterator<Item = Quota>,
+    ) {
+        self.tiers.push((dimension, name.into()));
+        self.quotas_of_tiers.push(quotas.into_iter().collect());
+    }
+
+    /// The quotas of each dimension, and of each tier.
+    fn slots(&self) -> Vec<&[Quota]> {
+        self.quotas.iter().chain(&self.quotas_of_tiers).map(Vec::as_slice).collect()
+    }
+
+    /// Checks the dimensions of a joint limiter: their number, which its type may name, that their
+    /// names differ, and that no quota counts refused requests.
+    fn check_dimensions(&self, named: Option<usize>) -> Result<(), BuildError> {
+        let (given, most) = (self.names.len(), MAX_DIMENSIONS);
+        if !(1..=most).contains(&given) {
+            return Err(BuildError::DimensionCount { dimensions: given, most });
+        }
+        if let Some(named) = named.filter(|&named| named != given) {
+            return Err(BuildError::OtherDimensionCount { given, named });
+        }
+        for (second, name) in self.names.iter().enumerate() {
+            if name.trim().is_empty() {
+                return Err(BuildError::EmptyDimensionName { dimension: second });
+            }
+            if let Some(first) = self.names[..second].iter().position(|other| other == name) {
+                return Err(BuildError::RepeatedDimensionName { first, second });
+            }
+        }
+        let counts_refused = self.slots().into_iter().flatten().any(Quota::is_counting_refused);
+        if counts_refused { Err(BuildError::CountingRefusedAlone) } else { Ok(()) }
+    }
+
+    /// The key cap, under which the expected keys and those with quotas of their own fit.
+    fn checked_key_cap(&self) -> Result<usize, BuildError> {
+        let Self { expected_keys, keys_with_quotas, .. } = *self;
+        match self.key_cap.unwrap_or(DEFAULT_KEY_CAP) {
+            0 => Err(BuildError::ZeroKeyCap),
+            key_cap if key_cap > MAX_KEY_CAP => Err(BuildError::KeyCapTooLarge { key_cap }),
+            key_cap if expected_keys > key_cap => Err(BuildError::ExpectedKeysPastCap { expected_keys, key_cap }),
+            key_cap if keys_with_quotas > key_cap => Err(BuildError::OwnQuotasPastCap { keys_with_quotas, key_cap }),
+            key_cap => Ok(key_cap),
+        }
+    }
+}
+
+/// Setters of a builder, in short: each takes the builder, changes a setting, and gives it back.
+macro_rules! setters {
+    ($(
+        $(#[$doc:meta])*
+        $public:vis fn $name:ident($($argument:ident: $type:ty),+) { settings.$($change:tt)+ }
+    )+) => { $(
+        $(#[$doc])*
+        $public fn $name(mut self, $($argument: $type),+) -> Self {
+            self.draft.settings.$($change)+;
+            self
+        }
+    )+ };
+}
+
+pub(crate) use setters;

@@ -48,19 +48,13 @@ pub(crate) enum Verdict {
 
 /// An algorithm whose state is one number. Every function is pure and exact, in integers.
 pub(crate) trait Account {
-    /// Decides a request of `cost` permits, at least 1 and at most the limit.
-    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict;
-
-    /// Decides a request that accepts a wait of `within` nanoseconds. By default there is none to
-    /// be had: it is decided as any other.
-    fn reserve(&self, state: u128, now: u64, cost: u32, within: u64) -> Verdict {
-        let _ = within;
-        self.decide(state, now, cost)
-    }
+    /// Decides a request of `cost` permits, at least 1 and at most the limit. A reservation accepts
+    /// a wait of `within` nanoseconds; where there is none to be had, it is decided as any other.
+    fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict;
 
     /// The state after a refund of the permits of one request, and how many were refunded; `None`
     /// if they no longer count. `after` is the state that the request left behind, and `cost` its
-    /// permits. The caller refunds a request once, and only to its own key.
+    /// permits, at least 1. The caller refunds a request once, and only to its own key.
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)>;
 
     /// The state with all its times moved by so many nanoseconds, as far as such a state can be at
@@ -68,13 +62,8 @@ pub(crate) trait Account {
     #[cfg(feature = "snapshot")]
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128;
 
-    /// The permits left.
-    fn left(&self, state: u128, now: u64) -> Left;
-
-    /// The permits left to requests that wait at most so long.
-    fn left_within(&self, state: u128, now: u64, _within: u64) -> Left {
-        self.left(state, now)
-    }
+    /// The permits left, or those left to reservations that accept such a wait.
+    fn left(&self, state: u128, now: u64, within: Option<u64>) -> Left;
 
     /// The first time from which the state is no different from that of a new key; `u64::MAX` if
     /// there is none.

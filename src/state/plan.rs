@@ -249,11 +249,8 @@ fn propose_to(
     left: Option<&mut PerQuota>,
 ) -> Proposal {
     let state = word.state();
-    let verdict = match kind {
-        AskKind::Acquire | AskKind::Refused => account.decide(state, reading, cost),
-        AskKind::Reserve => account.reserve(state, reading, cost, within),
-    };
-    let (proposal, new) = match verdict {
+    let within = (kind == AskKind::Reserve).then_some(within);
+    let (proposal, new) = match account.decide(state, reading, cost, within) {
         Verdict::Admit { state: new, delay_ns } => {
             (Proposal::Admit { word: Word::of(new), mark: new, delay_ns }, (!peeks).then_some(new))
         }
@@ -262,11 +259,7 @@ fn propose_to(
         }
     };
     if let Some(left) = left {
-        let state = new.unwrap_or(state);
-        left.set([match kind {
-            AskKind::Acquire | AskKind::Refused => account.left(state, reading),
-            AskKind::Reserve => account.left_within(state, reading, within),
-        }]);
+        left.set([account.left(new.unwrap_or(state), reading, within)]);
     }
     proposal
 }

@@ -84,20 +84,15 @@ impl AnyAccount {
     }
 }
 
-/// A request of no permits is admitted by any account, at once, and leaves the state as it is.
 impl Account for AnyAccount {
     #[inline(always)]
-    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
-        if cost == 0 { Verdict::Admit { state, delay_ns: 0 } } else { ask!(self, decide(state, now, cost)) }
-    }
-
-    #[inline]
-    fn reserve(&self, state: u128, now: u64, cost: u32, within: u64) -> Verdict {
-        if cost == 0 { Verdict::Admit { state, delay_ns: 0 } } else { ask!(self, reserve(state, now, cost, within)) }
+    fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict {
+        // A peek at no permits is admitted by any account, at once, and leaves the state as it is.
+        if cost == 0 { Verdict::Admit { state, delay_ns: 0 } } else { ask!(self, decide(state, now, cost, within)) }
     }
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
-        if cost == 0 { None } else { ask!(self, refund(state, now, after, cost)) }
+        ask!(self, refund(state, now, after, cost))
     }
 
     #[cfg(feature = "snapshot")]
@@ -105,12 +100,8 @@ impl Account for AnyAccount {
         if state == 0 { 0 } else { ask!(self, moved_in_time(state, by, now)) }
     }
 
-    fn left(&self, state: u128, now: u64) -> Left {
-        ask!(self, left(state, now))
-    }
-
-    fn left_within(&self, state: u128, now: u64, within: u64) -> Left {
-        ask!(self, left_within(state, now, within))
+    fn left(&self, state: u128, now: u64, within: Option<u64>) -> Left {
+        ask!(self, left(state, now, within))
     }
 
     fn over_at(&self, state: u128) -> u64 {

@@ -117,19 +117,14 @@ impl Bucket {
 
 impl Account for Bucket {
     #[inline]
-    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
-        self.reserve(state, now, cost, 0)
-    }
-
-    #[inline]
-    fn reserve(&self, state: u128, now: u64, cost: u32, within: u64) -> Verdict {
+    fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict {
         let before = self.at(state, now);
         let full_at = before.full_at + self.rate.ticks_of(cost);
         let wait_ns = self.owes_for(full_at, now);
         if wait_ns == 0 {
             return Verdict::Admit { state: Fields { full_at, ..before }.state(), delay_ns: 0 };
         }
-        let longest = if within == 0 { 0 } else { self.rate.ns_down(self.fills_in).min(within) };
+        let longest = within.map_or(0, |within| self.rate.ns_down(self.fills_in).min(within));
         if wait_ns > longest {
             // A key that starts with too little begins to earn.
             return Verdict::Deny { wait_ns: wait_ns - longest, state: (state == 0).then(|| before.state()) };
@@ -163,7 +158,7 @@ impl Account for Bucket {
     }
 
     /// A key that was never asked and starts low earns nothing until it is.
-    fn left(&self, state: u128, now: u64) -> Left {
+    fn left(&self, state: u128, now: u64, _: Option<u64>) -> Left {
         let full_at = self.at(state, now).full_at;
         let lacks = count(self.rate.permits_up(full_at.saturating_sub(self.rate.ticks(now))));
         let (limit, remaining) = (self.capacity, self.capacity.saturating_sub(lacks));

@@ -22,9 +22,9 @@
 //!
 //! # Bounds
 //!
-//! A count is less than 2^31: a charge is admitted only up to the limit, which is at most 2^30, and
-//! no larger than that under an earlier quota. A product is of at most 2^31 permits and less than 2^60 nanoseconds, and
-//! two of them are added: less than 2^92.
+//! A count is less than 2^16: a charge is admitted only up to the limit, which is below that, under
+//! this quota and any earlier one. Its field has 20 bits. A product is of at most 2^21 permits and
+//! less than 2^60 nanoseconds, and two of them are added: less than 2^82.
 //!
 //! Source: J. Desgats, "How we built rate limiting capable of scaling to millions of domains",
 //! Cloudflare 2017, <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/>.
@@ -141,7 +141,7 @@ impl Counter {
 
 impl Account for Counter {
     #[inline]
-    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
+    fn decide(&self, state: u128, now: u64, cost: u32, _: Option<u64>) -> Verdict {
         let (counts, cost) = (self.at(state, now), u64::from(cost));
         let current = counts.current + cost;
         if self.weight(counts, now) + product(current, self.window) > product(self.limit.into(), self.window) {
@@ -176,7 +176,7 @@ impl Account for Counter {
         self.aligned(Counts { start: moved(counts.start, by, now), ..counts }, now)
     }
 
-    fn left(&self, state: u128, now: u64) -> Left {
+    fn left(&self, state: u128, now: u64, _: Option<u64>) -> Left {
         let (counts, limit) = (self.at(state, now), self.limit);
         let weighed = u64::try_from(self.weight(counts, now).div_ceil(self.window.into())).unwrap_or(u64::MAX);
         let remaining = limit.saturating_sub(count(weighed.saturating_add(counts.current)));

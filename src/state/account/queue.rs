@@ -72,13 +72,8 @@ impl Queue {
 
 impl Account for Queue {
     #[inline]
-    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
-        self.reserve(state, now, cost, u64::MAX)
-    }
-
-    #[inline]
-    fn reserve(&self, state: u128, now: u64, cost: u32, within: u64) -> Verdict {
-        let (delay_ns, longest) = (self.delay(state, now), self.max_delay.min(within));
+    fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict {
+        let (delay_ns, longest) = (self.delay(state, now), self.max_delay.min(within.unwrap_or(u64::MAX)));
         if delay_ns > longest {
             return Verdict::Deny { wait_ns: delay_ns - longest, state: None };
         }
@@ -102,13 +97,9 @@ impl Account for Queue {
         Fields { leaves_at: self.rate.moved(fields.leaves_at, by, most), ..fields }.state()
     }
 
-    fn left(&self, state: u128, now: u64) -> Left {
-        self.left_within(state, now, u64::MAX)
-    }
-
     /// The first place decides, so all permits are left or none.
-    fn left_within(&self, state: u128, now: u64, within: u64) -> Left {
-        match self.delay(state, now).saturating_sub(self.max_delay.min(within)) {
+    fn left(&self, state: u128, now: u64, within: Option<u64>) -> Left {
+        match self.delay(state, now).saturating_sub(self.max_delay.min(within.unwrap_or(u64::MAX))) {
             0 => Left::all(self.limit),
             wait_ns => Left::none_for(self.limit, wait_ns),
         }

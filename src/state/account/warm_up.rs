@@ -185,13 +185,8 @@ impl WarmUp {
 
 impl Account for WarmUp {
     #[inline]
-    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
-        self.reserve(state, now, cost, 0)
-    }
-
-    #[inline]
-    fn reserve(&self, state: u128, now: u64, cost: u32, within: u64) -> Verdict {
-        let (delay_ns, longest) = (self.wait(state, now), self.longest.min(within));
+    fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict {
+        let (delay_ns, longest) = (self.wait(state, now), within.map_or(0, |within| self.longest.min(within)));
         if delay_ns > longest {
             return Verdict::Deny { wait_ns: delay_ns - longest, state: None };
         }
@@ -217,7 +212,7 @@ impl Account for WarmUp {
         self.state(Fields { free_at: self.rate.moved(fields.free_at, by, most), ..fields })
     }
 
-    fn left(&self, state: u128, now: u64) -> Left {
+    fn left(&self, state: u128, now: u64, _: Option<u64>) -> Left {
         match self.wait(state, now) {
             0 => Left::all(self.limit),
             wait_ns => Left::none_for(self.limit, wait_ns),

@@ -119,7 +119,7 @@ impl Window {
 
 impl Account for Window {
     #[inline]
-    fn decide(&self, state: u128, now: u64, cost: u32) -> Verdict {
+    fn decide(&self, state: u128, now: u64, cost: u32, _: Option<u64>) -> Verdict {
         let held = Fields::of(state);
         let begins = || self.grid.map_or(now, |grid| grid.before(now));
         let open = if self.counts(held, now) { held } else { self.opened(begins()) };
@@ -144,7 +144,7 @@ impl Account for Window {
         self.aligned(Fields { start: moved(fields.start, by, now), ..fields }, now)
     }
 
-    fn left(&self, state: u128, now: u64) -> Left {
+    fn left(&self, state: u128, now: u64, _: Option<u64>) -> Left {
         let fields = Fields::of(state);
         if !self.counts(fields, now) {
             return Left::all(self.limit);

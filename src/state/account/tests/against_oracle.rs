@@ -28,10 +28,10 @@ impl Run {
             self.naive = Naive::new(self.meter, self.origin, now);
         }
         self.check_numbers(now);
-        let remaining = self.account.left(self.state, now).remaining;
+        let remaining = self.account.left(self.state, now, None).remaining;
         let admitted = self.naive.admits(now, cost);
         assert_eq!(admitted, cost <= remaining, "admitted exactly if as much remains");
-        match self.account.decide(self.state, now, cost) {
+        match self.account.decide(self.state, now, cost, None) {
             Verdict::Admit { state, delay_ns } => {
                 assert!(admitted, "by the oracle, too");
                 assert_eq!(i128::from(delay_ns), self.naive.delay(now), "the delay in the queue");
@@ -56,14 +56,14 @@ impl Run {
         assert!(wait > 0);
         for (time, passes) in [(now + wait, true), (now + wait - 1, false)] {
             assert_eq!(self.naive.admits(time, cost), passes, "by the oracle, {wait} after {now}");
-            let verdict = self.account.decide(self.state, time, cost);
+            let verdict = self.account.decide(self.state, time, cost, None);
             assert_eq!(matches!(verdict, Verdict::Admit { .. }), passes, "{wait} after {now}");
         }
     }
 
     fn check_numbers(&self, now: u64) {
         let (naive, limit) = (&self.naive, self.meter.limit());
-        let left = self.account.left(self.state, now);
+        let left = self.account.left(self.state, now, None);
         let Left { remaining, next_after_ns: next, reset_after_ns: reset, .. } = left;
         assert_eq!((left.limit, remaining), (limit, naive.most(now)), "what remains at {now}");
         if remaining == limit {
@@ -85,7 +85,7 @@ impl Run {
             let over_at = over_at.max(now);
             assert!(naive.is_free(over_at.into()), "over at {over_at}");
             assert!(over_at == now || !naive.is_free(u128::from(over_at) - 1), "and not sooner");
-            assert_eq!(self.account.left(self.state, over_at), self.account.left(0, over_at));
+            assert_eq!(self.account.left(self.state, over_at, None), self.account.left(0, over_at, None));
         }
     }
 }
@@ -108,7 +108,7 @@ proptest! {
             if now > END_OF_TIME {
                 break;
             }
-            let remaining = run.account.left(run.state, now).remaining;
+            let remaining = run.account.left(run.state, now, None).remaining;
             advised = run.request(now, request.cost.permits(meter.limit(), remaining)).unwrap_or(0);
         }
     }
@@ -124,10 +124,10 @@ proptest! {
             if now > END_OF_TIME {
                 break;
             }
-            let remaining = account.left(state, now).remaining;
+            let remaining = account.left(state, now, None).remaining;
             let cost = request.cost.permits(meter.limit(), remaining);
             let lag = u64::try_from(u128::from(lengths(meter)[earlier]) * u128::from(part) / 1000).expect("short");
-            let verdicts = [now.saturating_sub(lag).max(origin), now].map(|now| account.decide(state, now, cost));
+            let verdicts = [now.saturating_sub(lag).max(origin), now].map(|now| account.decide(state, now, cost, None));
             if state > 0 && matches!(verdicts[0], Verdict::Admit { .. }) {
                 prop_assert!(matches!(verdicts[1], Verdict::Admit { .. }), "{verdicts:?}");
             }
@@ -144,9 +144,9 @@ proptest! {
         now: u64, cost: u32, within: u64,
     ) {
         let account = account(meter, origin >> 2);
-        let _ = (account.decide(state, now, cost), account.reserve(state, now, cost, within));
+        let _ = (account.decide(state, now, cost, None), account.decide(state, now, cost, Some(within)));
         let _ = (account.refund(state, now, after, cost), account.refund(state, now, state, cost));
-        let _ = (account.left(state, now), account.over_at(state));
+        let _ = (account.left(state, now, None), account.over_at(state));
     }
 
     #[test]
@@ -155,8 +155,7 @@ proptest! {
     ) {
         let account = account(meter, 1 << 60);
         let admitted = Verdict::Admit { state, delay_ns: 0 };
-        prop_assert_eq!(account.decide(state, now, 0), admitted);
-        prop_assert_eq!(account.reserve(state, now, 0, within), admitted);
-        prop_assert_eq!(account.refund(state, now, state, 0), None);
+        prop_assert_eq!(account.decide(state, now, 0, None), admitted);
+        prop_assert_eq!(account.decide(state, now, 0, Some(within)), admitted);
     }
 }

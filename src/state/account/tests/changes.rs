@@ -19,14 +19,14 @@ const SECOND: u64 = 1_000_000_000;
 
 /// The state after a charge that is admitted at once.
 fn charged(account: AnyAccount, state: u128, now: u64, cost: u32) -> u128 {
-    match account.decide(state, now, cost) {
+    match account.decide(state, now, cost, None) {
         Verdict::Admit { state, .. } => state,
         verdict => panic!("{verdict:?}"),
     }
 }
 
 fn remaining(account: AnyAccount, state: u128, now: u64) -> u32 {
-    account.left(state, now).remaining
+    account.left(state, now, None).remaining
 }
 
 fn bucket(capacity: u32, permits: u32, period: u64) -> AnyAccount {
@@ -66,13 +66,13 @@ fn a_bucket_lacks_as_many_permits_as_before() {
     let small = bucket(3, 1, 10);
     let converted = small.converted(&slow, state, START + 3);
     assert_eq!(
-        small.left(converted, START + 3),
+        small.left(converted, START + 3, None),
         Left { limit: 3, remaining: 0, next_after_ns: 10, reset_after_ns: 30 }
     );
     // Reserved permits are owed, at most as many again.
-    let Verdict::Admit { state, .. } = slow.reserve(state, START, 10, u64::MAX) else { panic!("to be had") };
-    assert_eq!(small.left(small.converted(&slow, state, START), START).reset_after_ns, 60);
-    assert_eq!(fast.left(fast.converted(&slow, state, START), START).remaining, 82);
+    let Verdict::Admit { state, .. } = slow.decide(state, START, 10, Some(u64::MAX)) else { panic!("to be had") };
+    assert_eq!(small.left(small.converted(&slow, state, START), START, None).reset_after_ns, 60);
+    assert_eq!(fast.left(fast.converted(&slow, state, START), START, None).remaining, 82);
     // A full one is full, and one that was never asked was never asked.
     assert_eq!(remaining(fast, fast.converted(&slow, state, START + 1000), START + 1000), 100);
     assert_eq!(fast.converted(&slow, 0, START), 0);
@@ -110,7 +110,7 @@ fn the_next_place_leaves_when_it_would_have() {
     let state = charged(old, 0, START, 4);
     let converted = new.converted(&old, state, START + 1);
     assert_eq!(new.over_at(converted), START + 14);
-    let Verdict::Admit { delay_ns, .. } = new.decide(converted, START + 1, 1) else { panic!("a place") };
+    let Verdict::Admit { delay_ns, .. } = new.decide(converted, START + 1, 1, None) else { panic!("a place") };
     assert_eq!(delay_ns, 13);
     // A queue that can't be that long is two of the limit long.
     let fast = queue(2, 2, 0);
@@ -129,7 +129,7 @@ fn a_window_keeps_its_permits_and_its_start_if_it_can() {
             let start = if keeps { start } else { now - (now - other.expect("aligned")) % 100 };
             let converted = to.converted(&from, state, now);
             let left = Left { remaining: 4, ..Left::none_for(7, start + 100 - now) };
-            assert_eq!(to.left(converted, now), left, "{from:?} to {to:?}");
+            assert_eq!(to.left(converted, now, None), left, "{from:?} to {to:?}");
             assert_eq!(remaining(to, converted, start + 100), 7, "and ends");
             // Receipts are of a window.
             let refunded =
@@ -139,7 +139,7 @@ fn a_window_keeps_its_permits_and_its_start_if_it_can() {
         // By its new length.
         let longer = window(2, 300, Some(start));
         let left = Left::none_for(2, start + 300 - now);
-        assert_eq!(longer.left(longer.converted(&from, state, now), now), left);
+        assert_eq!(longer.left(longer.converted(&from, state, now), now, None), left);
         let shorter = window(2, now - start, None);
         assert_eq!(shorter.converted(&from, state, now), 0);
         // What is over stays over.
@@ -152,7 +152,7 @@ fn a_receipt_of_before_a_change_of_the_phase_is_worth_nothing_after_a_change_bac
     let (from, to) = (window(5, 100, Some(START)), window(5, 100, Some(START + 30)));
     let receipt = charged(from, 0, START + 40, 2);
     let back = from.converted(&to, to.converted(&from, receipt, START + 50), START + 60);
-    assert_eq!(from.left(back, START + 60), Left { remaining: 3, ..Left::none_for(5, 40) });
+    assert_eq!(from.left(back, START + 60, None), Left { remaining: 3, ..Left::none_for(5, 40) });
     assert_eq!(from.refund(back, START + 60, receipt, 2), None);
 }
 
@@ -189,7 +189,7 @@ fn the_counts_of_a_counter_of_another_phase_are_in_the_aligned_window() {
     let state = to.converted(&from, charged(from, 0, START + 10, 8), START + 20);
     let faded = |now| remaining(to, state, now);
     assert_eq!([20, 29, 30, 42, 43, 129, 130].map(|after| faded(START + after)), [0, 0, 0, 0, 1, 7, 8]);
-    assert_eq!(to.decide(state, START + 20, 1), Verdict::Deny { wait_ns: 23, state: None });
+    assert_eq!(to.decide(state, START + 20, 1, None), Verdict::Deny { wait_ns: 23, state: None });
     let state = charged(to, state, START + 43, 1);
     assert_eq!(to.over_at(state), START + 230);
     // A previous count that would end later is granted anew, as far as it would weigh.
@@ -227,18 +227,18 @@ proptest! {
                 return Ok(());
             }
             let cost = request.cost.permits(from.limit(), remaining(old, state, now));
-            if let Verdict::Admit { state: after, .. } = old.reserve(state, now, cost, within) {
+            if let Verdict::Admit { state: after, .. } = old.decide(state, now, cost, Some(within)) {
                 state = after;
             }
         }
         let converted = new.converted(&old, state, now);
         prop_assert!(converted < 1 << STATE_BITS);
         let longest = lengths(to)[5];
-        let Left { reset_after_ns, .. } = new.left(converted, now);
+        let Left { reset_after_ns, .. } = new.left(converted, now, None);
         prop_assert!(converted == 0 || reset_after_ns <= 2 * longest + 1, "{} of {}", reset_after_ns, longest);
-        if let Verdict::Deny { wait_ns, state } = new.decide(converted, now, 1) {
+        if let Verdict::Deny { wait_ns, state } = new.decide(converted, now, 1, None) {
             let state = state.unwrap_or(converted);
-            let passes = [wait_ns - 1, wait_ns].map(|wait| matches!(new.decide(state, now + wait, 1), Verdict::Admit { .. }));
+            let passes = [wait_ns - 1, wait_ns].map(|wait| matches!(new.decide(state, now + wait, 1, None), Verdict::Admit { .. }));
             prop_assert_eq!(passes, [false, true]);
         }
     }

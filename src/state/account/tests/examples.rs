@@ -12,21 +12,21 @@ const START: u64 = START_OF_TIME + (1 << 40);
 const MOST: u32 = 1 << 30;
 
 fn admit(account: &impl Account, state: u128, after: u64, cost: u32) -> u128 {
-    match account.decide(state, START + after, cost) {
+    match account.decide(state, START + after, cost, None) {
         Verdict::Admit { state, .. } => state,
         verdict => panic!("{verdict:?}"),
     }
 }
 
 fn wait(account: &impl Account, state: u128, after: u64, cost: u32) -> u64 {
-    match account.decide(state, START + after, cost) {
+    match account.decide(state, START + after, cost, None) {
         Verdict::Admit { .. } => 0,
         Verdict::Deny { wait_ns, .. } => wait_ns,
     }
 }
 
 fn remaining(account: &impl Account, state: u128, after: u64) -> u32 {
-    account.left(state, START + after).remaining
+    account.left(state, START + after, None).remaining
 }
 
 #[test]
@@ -44,14 +44,19 @@ fn a_bucket_that_starts_low_begins_to_earn_when_it_is_first_asked() {
     let bucket = Bucket::new(5, 1, 10, 2);
     // Until then it earns nothing, and says so.
     let never = Left { limit: 5, remaining: 2, next_after_ns: u64::MAX, reset_after_ns: u64::MAX };
-    assert_eq!([START, START + 1000].map(|now| bucket.left(0, now)), [never, never]);
-    let Verdict::Deny { wait_ns: 10, state: Some(state) } = bucket.decide(0, START, 3) else { panic!("too many") };
-    assert_eq!(bucket.left(state, START + 4), Left { limit: 5, remaining: 2, next_after_ns: 6, reset_after_ns: 26 });
+    assert_eq!([START, START + 1000].map(|now| bucket.left(0, now, None)), [never, never]);
+    let Verdict::Deny { wait_ns: 10, state: Some(state) } = bucket.decide(0, START, 3, None) else {
+        panic!("too many")
+    };
+    assert_eq!(
+        bucket.left(state, START + 4, None),
+        Left { limit: 5, remaining: 2, next_after_ns: 6, reset_after_ns: 26 }
+    );
     assert_eq!((wait(&bucket, state, 9, 3), wait(&bucket, state, 10, 3)), (1, 0));
-    assert_eq!(bucket.decide(state, START + 9, 4), Verdict::Deny { wait_ns: 11, state: None });
+    assert_eq!(bucket.decide(state, START + 9, 4, None), Verdict::Deny { wait_ns: 11, state: None });
     assert_eq!(bucket.over_at(state), u64::MAX);
     // One that starts with all of it tells nothing of that kind.
-    assert_eq!(Bucket::new(5, 1, 10, 5).left(0, START), Left::all(5));
+    assert_eq!(Bucket::new(5, 1, 10, 5).left(0, START, None), Left::all(5));
 }
 
 #[test]
@@ -74,7 +79,7 @@ fn a_permit_is_refunded_until_the_bucket_has_been_full() {
 fn refunds_without_end_make_no_bucket_that_owes_give_back_more() {
     let bucket = Bucket::new(4, 1, 1000, 4);
     let mut state = admit(&bucket, 0, 0, 1);
-    let reserve = |state| match bucket.reserve(state, START, 3, u64::MAX) {
+    let reserve = |state| match bucket.decide(state, START, 3, Some(u64::MAX)) {
         Verdict::Admit { state, .. } => state,
         verdict @ Verdict::Deny { .. } => panic!("{verdict:?}"),
     };
@@ -82,7 +87,9 @@ fn refunds_without_end_make_no_bucket_that_owes_give_back_more() {
     let held = reserve(state);
     for _ in 0..600 {
         // One more that is taken back at once, which leaves the count of refunds.
-        let Verdict::Admit { state: one_more, .. } = bucket.reserve(state, START, 1, u64::MAX) else { panic!("full") };
+        let Verdict::Admit { state: one_more, .. } = bucket.decide(state, START, 1, Some(u64::MAX)) else {
+            panic!("full")
+        };
         if let Some((back, _)) = bucket.refund(one_more, START, one_more, 1) {
             state = back;
         }
@@ -99,11 +106,11 @@ fn each_place_of_a_queue_leaves_after_the_one_before() {
     let queue = Queue::new(3, 3, 10, 7);
     let mut state = 0;
     for delay in [0, 4, 7] {
-        let Verdict::Admit { state: after, delay_ns } = queue.decide(state, START, 1) else { panic!("a place") };
+        let Verdict::Admit { state: after, delay_ns } = queue.decide(state, START, 1, None) else { panic!("a place") };
         assert_eq!(delay_ns, delay);
         state = after;
     }
-    assert_eq!(queue.left(state, START), Left::none_for(3, 3));
+    assert_eq!(queue.left(state, START, None), Left::none_for(3, 3));
     assert_eq!([0, 2, 3].map(|after| wait(&queue, state, after, 1)), [3, 1, 0]);
     assert_eq!(queue.over_at(state), START + 10);
 }
@@ -112,18 +119,18 @@ fn each_place_of_a_queue_leaves_after_the_one_before() {
 fn a_queue_of_which_all_is_left_has_nothing_to_wait_for() {
     let queue = Queue::new(6, 1, 100, 500);
     let state = admit(&queue, 0, 0, 5);
-    assert_eq!(queue.left(state, START), Left::all(6));
+    assert_eq!(queue.left(state, START, None), Left::all(6));
     let state = admit(&queue, state, 0, 6);
-    assert_eq!(queue.left(state, START), Left::none_for(6, 600));
+    assert_eq!(queue.left(state, START, None), Left::none_for(6, 600));
 }
 
 #[test]
 fn no_clock_is_told_a_delay_above_the_maximum() {
     let queue = Queue::new(6, 1, 100, 500);
     let state = admit(&queue, 0, 1000, 1);
-    let Verdict::Admit { delay_ns: 500, .. } = queue.decide(state, START + 600, 1) else { panic!("a place") };
-    assert_eq!(queue.decide(state, START + 599, 1), Verdict::Deny { wait_ns: 1, state: None });
-    assert_eq!(queue.reserve(state, START + 700, 1, 300), Verdict::Deny { wait_ns: 100, state: None });
+    let Verdict::Admit { delay_ns: 500, .. } = queue.decide(state, START + 600, 1, None) else { panic!("a place") };
+    assert_eq!(queue.decide(state, START + 599, 1, None), Verdict::Deny { wait_ns: 1, state: None });
+    assert_eq!(queue.decide(state, START + 700, 1, Some(300)), Verdict::Deny { wait_ns: 100, state: None });
 }
 
 #[test]
@@ -156,7 +163,7 @@ fn a_window_whose_permits_were_all_refunded_is_like_none() {
     let window = Window::new(3, 10, None);
     let after = admit(&window, 0, 0, 3);
     let (state, 3) = window.refund(after, START + 5, after, 3).expect("it is open") else { panic!("all") };
-    assert_eq!((window.left(state, START + 5), window.over_at(state)), (Left::all(3), 0));
+    assert_eq!((window.left(state, START + 5, None), window.over_at(state)), (Left::all(3), 0));
     let next = admit(&window, state, 5, 3);
     assert_eq!(window.over_at(next), START + 15);
     assert_eq!(window.refund(next, START + 6, after, 3), None, "of another window");
@@ -218,9 +225,9 @@ fn the_largest_counts_and_times_fit() {
     // It fills in a time that is not whole, and nobody waits for longer.
     let (bucket, most) = (Bucket::new(MOST, MOST - 1, MOST.into(), MOST), u64::from(MOST));
     let empty = admit(&bucket, 0, late, MOST);
-    assert_eq!(bucket.left(empty, END_OF_TIME), Left { next_after_ns: 2, ..Left::none_for(MOST, most + 2) });
-    assert_eq!(bucket.reserve(empty, END_OF_TIME, MOST, u64::MAX), Verdict::Deny { wait_ns: 1, state: None });
-    let Verdict::Admit { state, delay_ns } = bucket.reserve(empty, END_OF_TIME, MOST - 1, u64::MAX) else {
+    assert_eq!(bucket.left(empty, END_OF_TIME, None), Left { next_after_ns: 2, ..Left::none_for(MOST, most + 2) });
+    assert_eq!(bucket.decide(empty, END_OF_TIME, MOST, Some(u64::MAX)), Verdict::Deny { wait_ns: 1, state: None });
+    let Verdict::Admit { state, delay_ns } = bucket.decide(empty, END_OF_TIME, MOST - 1, Some(u64::MAX)) else {
         panic!("to be had")
     };
     assert_eq!((delay_ns, bucket.over_at(state)), (most, END_OF_TIME + 2 * most + 2));

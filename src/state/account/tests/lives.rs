@@ -128,10 +128,7 @@ proptest! {
             match step {
                 Step::Request { cost, within } => {
                     let cost = cost.min(meter.limit());
-                    let verdict = match within {
-                        None => account.decide(state, now, cost),
-                        Some(within) => account.reserve(state, now, cost, within),
-                    };
+                    let verdict = account.decide(state, now, cost, within);
                     match (verdict, model.request(now, cost, within)) {
                         (Verdict::Admit { state: after, delay_ns }, Ok((delay, number))) => {
                             prop_assert_eq!(delay_ns, delay);
@@ -155,7 +152,7 @@ proptest! {
                 }
             }
             if state > 0 {
-                prop_assert_eq!(account.left(state, now).remaining, model.remaining(now), "at {}", now);
+                prop_assert_eq!(account.left(state, now, None).remaining, model.remaining(now), "at {}", now);
             }
         }
     }

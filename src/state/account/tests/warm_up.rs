@@ -46,7 +46,7 @@ impl Floating {
 }
 
 fn admit(account: &WarmUp, state: u128, now: u64, cost: u32) -> u128 {
-    match account.decide(state, now, cost) {
+    match account.decide(state, now, cost, None) {
         Verdict::Admit { state, delay_ns: 0 } => state,
         verdict => panic!("{verdict:?} at {now}"),
     }
@@ -54,7 +54,7 @@ fn admit(account: &WarmUp, state: u128, now: u64, cost: u32) -> u128 {
 
 /// How long after `now` it is free.
 fn busy(account: &WarmUp, state: u128, now: u64) -> u64 {
-    account.left(state, now).next_after_ns
+    account.left(state, now, None).next_after_ns
 }
 
 /// The permits of one each that a cold limiter admits within a time, to those who ask again as soon
@@ -118,14 +118,14 @@ fn it_admits_whoever_comes_when_it_is_free_and_nobody_before() {
     let account = WarmUp::new(5, 10, SECOND, SECOND).expect("a warm-up");
     let state = admit(&account, 0, START, 2);
     let wait_ns = busy(&account, state, START);
-    assert_eq!(account.left(state, START), Left::none_for(5, wait_ns));
-    assert_eq!(account.left(state, START + wait_ns), Left::all(5));
-    assert_eq!(account.decide(state, START, 5), Verdict::Deny { wait_ns, state: None });
-    assert_eq!(account.decide(state, START + wait_ns - 1, 1), Verdict::Deny { wait_ns: 1, state: None });
-    assert!(matches!(account.decide(state, START + wait_ns, 5), Verdict::Admit { delay_ns: 0, .. }));
+    assert_eq!(account.left(state, START, None), Left::none_for(5, wait_ns));
+    assert_eq!(account.left(state, START + wait_ns, None), Left::all(5));
+    assert_eq!(account.decide(state, START, 5, None), Verdict::Deny { wait_ns, state: None });
+    assert_eq!(account.decide(state, START + wait_ns - 1, 1, None), Verdict::Deny { wait_ns: 1, state: None });
+    assert!(matches!(account.decide(state, START + wait_ns, 5, None), Verdict::Admit { delay_ns: 0, .. }));
     // A reservation waits for it.
-    assert_eq!(account.reserve(state, START, 1, wait_ns - 3), Verdict::Deny { wait_ns: 3, state: None });
-    let Verdict::Admit { state, delay_ns } = account.reserve(state, START, 1, wait_ns) else { panic!("no wait") };
+    assert_eq!(account.decide(state, START, 1, Some(wait_ns - 3)), Verdict::Deny { wait_ns: 3, state: None });
+    let Verdict::Admit { state, delay_ns } = account.decide(state, START, 1, Some(wait_ns)) else { panic!("no wait") };
     assert_eq!(delay_ns, wait_ns);
     assert!(busy(&account, state, START) > wait_ns);
 }
@@ -135,7 +135,7 @@ fn reservations_wait_no_longer_than_a_request_of_the_limit_takes() {
     let account = WarmUp::new(5, 10, SECOND, SECOND).expect("a warm-up");
     let longest = busy(&account, admit(&account, 0, START, 5), START);
     let (mut state, mut delays) = (0, vec![]);
-    while let Verdict::Admit { state: after, delay_ns } = account.reserve(state, START, 1, u64::MAX) {
+    while let Verdict::Admit { state: after, delay_ns } = account.decide(state, START, 1, Some(u64::MAX)) {
         (state, _) = (after, delays.push(delay_ns));
     }
     assert!(delays.iter().all(|&delay| delay <= longest) && delays.len() > 4, "{delays:?} of {longest}");
@@ -163,16 +163,16 @@ fn a_change_keeps_the_time_at_which_it_is_free_and_how_cold_it_is() {
     let new =
         |permits, seconds| AnyAccount::WarmUp(WarmUp::new(100, permits, SECOND, seconds * SECOND).expect("a warm-up"));
     let (old, faster) = (new(10, 10), new(30, 10));
-    let Verdict::Admit { state, .. } = old.decide(0, START, 40) else { panic!("free") };
+    let Verdict::Admit { state, .. } = old.decide(0, START, 40, None) else { panic!("free") };
     assert_eq!(old.converted(&new(10, 10), state, START), state);
     assert_eq!(old.converted(&faster, 0, START), 0);
     let converted = faster.converted(&old, state, START);
-    assert_eq!(faster.left(converted, START).next_after_ns, old.left(state, START).next_after_ns);
+    assert_eq!(faster.left(converted, START, None).next_after_ns, old.left(state, START, None).next_after_ns);
     // 60 of 100 were left, so 180 of 300: an idle time of 4 of 10 seconds is missing in both.
     assert_eq!(faster.over_at(converted).abs_diff(old.over_at(state)), 0);
     // It can't be taken for longer than two requests of the limit.
     let small = AnyAccount::WarmUp(WarmUp::new(1, 1000, SECOND, SECOND).expect("a warm-up"));
-    assert!(small.left(small.converted(&old, state, START), START).next_after_ns <= 2 * 3_000_000);
+    assert!(small.left(small.converted(&old, state, START), START, None).next_after_ns <= 2 * 3_000_000);
 }
 
 #[test]
@@ -236,7 +236,7 @@ proptest! {
         let Some(account) = WarmUp::new(100, 1, period, warm_up) else { return Ok(()) };
         let (mut state, mut permits, mut requests) = (0, 0_u128, 0);
         for cost in costs {
-            let Verdict::Admit { state: after, .. } = account.reserve(state, START, cost, u64::MAX) else { break };
+            let Verdict::Admit { state: after, .. } = account.decide(state, START, cost, Some(u64::MAX)) else { break };
             (state, permits, requests) = (after, permits + u128::from(cost), requests + 1);
         }
         let [period, warm_up] = [period, warm_up].map(u128::from);
@@ -263,7 +263,7 @@ proptest! {
                 break;
             }
             let cost = cost.min(limit);
-            let verdict = if ahead { account.reserve(state, now, cost, within) } else { account.decide(state, now, cost) };
+            let verdict = account.decide(state, now, cost, ahead.then_some(within));
             match verdict {
                 Verdict::Admit { state: after, delay_ns } => {
                     prop_assert!(after > 0 && after < 1 << STATE_BITS);
@@ -275,13 +275,13 @@ proptest! {
                     state = after;
                 }
                 Verdict::Deny { wait_ns, .. } => {
-                    let ask = |now| if ahead { account.reserve(state, now, cost, within) } else { account.decide(state, now, cost) };
+                    let ask = |now| account.decide(state, now, cost, ahead.then_some(within));
                     let passes = [now + wait_ns - 1, now + wait_ns].map(|now| matches!(ask(now), Verdict::Admit { .. }));
                     prop_assert_eq!(passes, [false, true]);
                 }
             }
             let over_at = account.over_at(state).max(now);
-            prop_assert_eq!(account.decide(state, over_at, cost), account.decide(0, over_at, cost));
+            prop_assert_eq!(account.decide(state, over_at, cost, None), account.decide(0, over_at, cost, None));
         }
         let other = WarmUp::new(limit, 1, period, 1000).map(AnyAccount::WarmUp);
         if let Some(other) = other {
@@ -289,7 +289,7 @@ proptest! {
             prop_assert!(other.converted(&account, state, now) < 1 << STATE_BITS);
             let back = account.converted(&other, other.converted(&account, state, now), now);
             prop_assert!(back < 1 << STATE_BITS);
-            let _ = (account.left(back, now), account.decide(back, now, 1));
+            let _ = (account.left(back, now, None), account.decide(back, now, 1, None));
         }
     }
 
@@ -299,7 +299,7 @@ proptest! {
         state in 0..1_u128 << STATE_BITS, now: u64, cost: u32, within: u64,
     ) {
         let Some(account) = WarmUp::new(limit, permits, period, warm_up) else { return Ok(()) };
-        let _ = (account.decide(state, now, cost), account.reserve(state, now, cost, within));
-        let _ = (account.refund(state, now, state, cost), account.left(state, now), account.over_at(state));
+        let _ = (account.decide(state, now, cost, None), account.decide(state, now, cost, Some(within)));
+        let _ = (account.refund(state, now, state, cost), account.left(state, now, None), account.over_at(state));
     }
 }

@@ -21,14 +21,12 @@
 
 pub(crate) mod any;
 mod bucket;
-mod counter;
-mod packed;
-mod queue;
+mod line;
 mod rate;
 #[cfg(all(test, not(tollgate_loom)))]
 mod tests;
 mod warm_up;
-mod window;
+mod windows;
 
 use crate::decision::Left;
 
@@ -74,6 +72,29 @@ pub(crate) trait Account {
 #[cfg(feature = "snapshot")]
 fn moved(time: u64, by: i128, most: u64) -> u64 {
     u64::try_from(i128::from(time).saturating_add(by).clamp(1, most.into())).unwrap_or(most)
+}
+
+/// The fields of a state, of these widths, the lowest bits first.
+#[inline]
+fn unpacked<const N: usize>(mut state: u128, widths: [u32; N]) -> [u128; N] {
+    widths.map(|bits| {
+        let field = state & ((1 << bits) - 1);
+        state >>= bits;
+        field
+    })
+}
+
+/// The state with these fields. A number that its field can't hold is packed as the largest that it
+/// can.
+#[inline]
+fn packed<const N: usize>(fields: [u128; N], widths: [u32; N]) -> u128 {
+    let (mut state, mut at) = (0, 0);
+    for (field, bits) in fields.into_iter().zip(widths) {
+        state |= field.min((1 << bits) - 1) << at;
+        at += bits;
+    }
+    debug_assert!(at <= STATE_BITS);
+    state
 }
 
 /// A count of permits, or the largest number of 32 bits.

@@ -1,12 +1,8 @@
 //! Any of the accounts.
 
-use core::time::Duration;
-
 use super::bucket::Bucket;
-use super::counter::Counter;
-use super::queue::Queue;
-use super::warm_up::WarmUp;
-use super::window::Window;
+use super::line::{Queue, WarmUp};
+use super::windows::{Counter, Window};
 use super::{Account, Verdict};
 use crate::clock::nanos;
 use crate::decision::Left;
@@ -41,10 +37,10 @@ impl AnyAccount {
     pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
         debug_assert!(quota.validate().is_ok());
         let limit = quota.limit();
-        let boundary = |phase: Duration, window: u64| {
+        let boundary = |window: u64| {
             // A phase may be longer than every clock.
-            let first = phase.as_nanos() % u128::from(window.max(1));
-            origin.saturating_add(u64::try_from(first).unwrap_or_default())
+            let first = quota.phase()?.as_nanos() % u128::from(window.max(1));
+            Some(origin.saturating_add(u64::try_from(first).unwrap_or_default()))
         };
         Some(match quota.kind() {
             Kind::Log | Kind::QuantisedLog { .. } => return None,
@@ -55,17 +51,14 @@ impl AnyAccount {
             Kind::LeakyQueue { leak, per, max_delay } => {
                 Self::Queue(Queue::new(limit, leak, nanos(per), nanos(max_delay)))
             }
-            Kind::WarmUp { rate, per, warm_up } => {
-                let warm_up = WarmUp::new(limit, rate, nanos(per), nanos(warm_up));
-                Self::WarmUp(warm_up.expect("a validated quota"))
-            }
+            Kind::WarmUp { rate, per, warm_up } => Self::WarmUp(WarmUp::new(limit, rate, nanos(per), nanos(warm_up))),
             Kind::FixedWindow => {
                 let window = quota.window_ns();
-                Self::Window(Window::new(limit, window, quota.phase().map(|phase| boundary(phase, window))))
+                Self::Window(Window::new(limit, window, boundary(window)))
             }
             Kind::SlidingCounter { window } => {
                 let window = nanos(window);
-                Self::Counter(Counter::new(limit, window, boundary(quota.phase().unwrap_or_default(), window)))
+                Self::Counter(Counter::new(limit, window, boundary(window).or(Some(origin))))
             }
         })
     }

@@ -37,9 +37,8 @@
 //! `TOKEN_BUCKET_TSPEC` (the token bucket); ITU-T I.371 (the generic cell rate algorithm, whose
 //! theoretical arrival time is `F - (C - 1) * P`).
 
-use super::packed::packed;
 use super::rate::Rate;
-use super::{Account, Verdict, count};
+use super::{Account, Verdict, count, packed, unpacked};
 use crate::decision::Left;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,24 +51,36 @@ pub(crate) struct Bucket {
     lacks_at_first: u128,
 }
 
-packed! {
-    /// The fields of a state.
-    struct Fields {
-        full_at: u128 = 93,
-        opened: u64 = OPENED_BITS,
-        refunds: u64 = 8,
-    }
+/// The fields of a state.
+#[derive(Clone, Copy)]
+struct Fields {
+    full_at: u128,
+    opened: u128,
+    refunds: u128,
 }
 
 const OPENED_BITS: u32 = 24;
-const MOST_REFUNDS: u64 = (1 << 8) - 1;
+const REFUNDS_BITS: u32 = 8;
+const WIDTHS: [u32; 3] = [93, OPENED_BITS, REFUNDS_BITS];
+const MOST_REFUNDS: u128 = (1 << REFUNDS_BITS) - 1;
 
 impl Fields {
+    #[inline]
+    fn of(state: u128) -> Self {
+        let [full_at, opened, refunds] = unpacked(state, WIDTHS);
+        Self { full_at, opened, refunds }
+    }
+
+    #[inline]
+    fn state(self) -> u128 {
+        packed([self.full_at, self.opened, self.refunds], WIDTHS)
+    }
+
     /// A bucket that was full, or as a new one is, at `now`.
     fn opened(full_at: u128, now: u64) -> Self {
         // Fibonacci hashing: times that are round numbers get hashes that differ.
         let opened = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - OPENED_BITS);
-        Self { full_at, opened, refunds: 0 }
+        Self { full_at, opened: opened.into(), refunds: 0 }
     }
 }
 

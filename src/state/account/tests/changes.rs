@@ -6,9 +6,8 @@ use proptest::prelude::*;
 
 use super::super::any::AnyAccount;
 use super::super::bucket::Bucket;
-use super::super::counter::Counter;
-use super::super::queue::Queue;
-use super::super::window::Window;
+use super::super::line::Queue;
+use super::super::windows::{Counter, Window};
 use super::super::{Account, STATE_BITS, Verdict};
 use super::traffic::{END_OF_TIME, START_OF_TIME, account, lengths, meter, origin, quota, requests};
 use crate::decision::Left;
@@ -38,7 +37,7 @@ fn window(limit: u32, window: u64, boundary: Option<u64>) -> AnyAccount {
 }
 
 fn counter(limit: u32, window: u64, boundary: u64) -> AnyAccount {
-    AnyAccount::Counter(Counter::new(limit, window, boundary))
+    AnyAccount::Counter(Counter::new(limit, window, Some(boundary)))
 }
 
 #[test]
@@ -154,6 +153,19 @@ fn a_receipt_of_before_a_change_of_the_phase_is_worth_nothing_after_a_change_bac
     let back = from.converted(&to, to.converted(&from, receipt, START + 50), START + 60);
     assert_eq!(from.left(back, START + 60, None), Left { remaining: 3, ..Left::none_for(5, 40) });
     assert_eq!(from.refund(back, START + 60, receipt, 2), None);
+}
+
+#[test]
+fn a_receipt_of_before_a_change_of_the_length_is_worth_nothing_in_a_window_that_begins_alike() {
+    let pairs =
+        [[window(5, 10, Some(START)), window(5, 1000, Some(START))], [counter(5, 10, START), counter(5, 1000, START)]];
+    for [from, to] in pairs {
+        let receipt = charged(from, 0, START + 1, 2);
+        let state = to.converted(&from, receipt, START + 20);
+        assert_eq!(state, 0, "over");
+        let state = charged(to, state, START + 21, 3);
+        assert_eq!(to.refund(state, START + 22, receipt, 2), None);
+    }
 }
 
 #[test]

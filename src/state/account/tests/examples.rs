@@ -1,9 +1,8 @@
 //! Examples worked out by hand, and one for each thing that went wrong before.
 
 use super::super::bucket::Bucket;
-use super::super::counter::Counter;
-use super::super::queue::Queue;
-use super::super::window::Window;
+use super::super::line::Queue;
+use super::super::windows::{Counter, Window};
 use super::super::{Account, STATE_BITS, Verdict};
 use super::traffic::{END_OF_TIME, START_OF_TIME};
 use crate::decision::Left;
@@ -182,7 +181,7 @@ fn the_example_of_the_counters_source() {
     // "A limit of 50 per minute, 42 in the previous minute, 18 in the current one, which started
     // 15 seconds ago": 42 * 45 / 60 + 18 = 49.5.
     let second = 1_000_000_000;
-    let counter = Counter::new(50, 60 * second, START);
+    let counter = Counter::new(50, 60 * second, Some(START));
     let full = admit(&counter, 0, 0, 42);
     let state = admit(&counter, full, 75 * second, 18);
     assert_eq!(remaining(&counter, state, 75 * second), 0);
@@ -193,7 +192,7 @@ fn the_example_of_the_counters_source() {
 
 #[test]
 fn the_next_window_of_a_counter_weighs_the_current_count() {
-    let counter = Counter::new(10, 100, START);
+    let counter = Counter::new(10, 100, Some(START));
     let state = admit(&counter, 0, 0, 8);
     // The current count alone is in the way: half of it has to fade.
     assert_eq!([99, 149, 150].map(|after| wait(&counter, state, after, 6)), [51, 1, 0]);
@@ -212,7 +211,7 @@ fn the_next_window_of_a_counter_weighs_the_current_count() {
 fn the_largest_counts_and_times_fit() {
     let window = (1 << 59) - 1;
     let limit = crate::Quota::MAX_COUNTER_LIMIT;
-    let counter = Counter::new(limit, window, START);
+    let counter = Counter::new(limit, window, Some(START));
     let full = admit(&counter, 0, 0, limit);
     let state = admit(&counter, full, window + window / 2, limit / 2);
     assert_eq!(remaining(&counter, state, window + window / 2), 0);

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::{any::AnyAccount, counter::Counter};
+use super::super::{any::AnyAccount, windows::Counter};
 use super::oracle::Meter;
 use crate::quota::Quota;
 
@@ -94,7 +94,8 @@ pub(super) fn account(meter: Meter, origin: u64) -> AnyAccount {
     match (quota(meter), meter) {
         (Some(quota), _) => AnyAccount::of(quota, origin).expect("an account"),
         (None, Meter::SlidingCounter { limit, window, phase }) => {
-            AnyAccount::Counter(Counter::new(limit, window, origin + u64::try_from(phase).expect("short")))
+            let boundary = origin + u64::try_from(phase).expect("short");
+            AnyAccount::Counter(Counter::new(limit, window, Some(boundary)))
         }
         (None, _) => unreachable!("not allowed: {meter:?}"),
     }

@@ -1,12 +1,15 @@
 //! The warm-up, beside the formulas of its source in floating point, and what follows from them.
 
+use core::time::Duration;
+
 use proptest::prelude::*;
 
 use super::super::any::AnyAccount;
-use super::super::warm_up::WarmUp;
+use super::super::line::WarmUp;
 use super::super::{Account, STATE_BITS, Verdict};
 use super::traffic::{END_OF_TIME, START_OF_TIME, period, permits};
 use crate::decision::Left;
+use crate::quota::Quota;
 
 const SECOND: u64 = 1_000_000_000;
 const START: u64 = START_OF_TIME + (1 << 40);
@@ -45,6 +48,12 @@ impl Floating {
     }
 }
 
+/// That of such a quota, if it is valid.
+fn limiter(limit: u32, permits: u32, period: u64, warm_up: u64) -> Option<WarmUp> {
+    let quota = Quota::warm_up(limit, permits, Duration::from_nanos(period), Duration::from_nanos(warm_up));
+    quota.validate().is_ok().then(|| WarmUp::new(limit, permits, period, warm_up))
+}
+
 fn admit(account: &WarmUp, state: u128, now: u64, cost: u32) -> u128 {
     match account.decide(state, now, cost, None) {
         Verdict::Admit { state, delay_ns: 0 } => state,
@@ -72,7 +81,7 @@ fn admitted_within(account: &WarmUp, time: u64) -> u64 {
 #[test]
 fn a_cold_limiter_admits_a_third_of_its_rate_and_then_rises_to_it() {
     // 100 a second after 10 seconds. It stores 1000, and spends half of them on the way.
-    let account = WarmUp::new(100, 100, SECOND, 10 * SECOND).expect("a warm-up");
+    let account = limiter(100, 100, SECOND, 10 * SECOND).expect("a warm-up");
     assert_eq!(admitted_within(&account, 10 * SECOND), 500);
     assert_eq!(admitted_within(&account, 12 * SECOND), 700);
     // A bit more than 33, as it has risen a bit within a second.
@@ -89,7 +98,7 @@ fn a_cold_limiter_admits_a_third_of_its_rate_and_then_rises_to_it() {
 
 #[test]
 fn a_limiter_that_was_idle_for_the_warm_up_is_as_new() {
-    let account = WarmUp::new(10, 7, SECOND, 3 * SECOND).expect("a warm-up");
+    let account = limiter(10, 7, SECOND, 3 * SECOND).expect("a warm-up");
     let (mut state, mut now) = (0, START);
     for _ in 0..100 {
         state = admit(&account, state, now, 3);
@@ -106,7 +115,7 @@ fn a_limiter_that_was_idle_for_the_warm_up_is_as_new() {
 #[test]
 fn a_limiter_that_stores_large_parts_is_as_new_at_the_first_time_that_it_says() {
     // 900 million permits are stored, in quarters: one takes some 250 ns.
-    let account = WarmUp::new(10, 1_000_003, SECOND, 900 * SECOND).expect("a warm-up");
+    let account = limiter(10, 1_000_003, SECOND, 900 * SECOND).expect("a warm-up");
     let state = admit(&account, 0, START, 2);
     let over_at = account.over_at(state);
     assert_eq!(admit(&account, state, over_at, 1), admit(&account, 0, over_at, 1));
@@ -115,7 +124,7 @@ fn a_limiter_that_stores_large_parts_is_as_new_at_the_first_time_that_it_says() 
 
 #[test]
 fn it_admits_whoever_comes_when_it_is_free_and_nobody_before() {
-    let account = WarmUp::new(5, 10, SECOND, SECOND).expect("a warm-up");
+    let account = limiter(5, 10, SECOND, SECOND).expect("a warm-up");
     let state = admit(&account, 0, START, 2);
     let wait_ns = busy(&account, state, START);
     assert_eq!(account.left(state, START, None), Left::none_for(5, wait_ns));
@@ -132,7 +141,7 @@ fn it_admits_whoever_comes_when_it_is_free_and_nobody_before() {
 
 #[test]
 fn reservations_wait_no_longer_than_a_request_of_the_limit_takes() {
-    let account = WarmUp::new(5, 10, SECOND, SECOND).expect("a warm-up");
+    let account = limiter(5, 10, SECOND, SECOND).expect("a warm-up");
     let longest = busy(&account, admit(&account, 0, START, 5), START);
     let (mut state, mut delays) = (0, vec![]);
     while let Verdict::Admit { state: after, delay_ns } = account.decide(state, START, 1, Some(u64::MAX)) {
@@ -143,7 +152,7 @@ fn reservations_wait_no_longer_than_a_request_of_the_limit_takes() {
 
 #[test]
 fn the_last_request_can_be_refunded() {
-    let account = WarmUp::new(50, 10, SECOND, SECOND).expect("a warm-up");
+    let account = limiter(50, 10, SECOND, SECOND).expect("a warm-up");
     let before = admit(&account, 0, START, 2);
     let now = START + busy(&account, before, START);
     let after = admit(&account, before, now, 3);
@@ -161,7 +170,7 @@ fn the_last_request_can_be_refunded() {
 #[test]
 fn a_change_keeps_the_time_at_which_it_is_free_and_how_cold_it_is() {
     let new =
-        |permits, seconds| AnyAccount::WarmUp(WarmUp::new(100, permits, SECOND, seconds * SECOND).expect("a warm-up"));
+        |permits, seconds| AnyAccount::WarmUp(limiter(100, permits, SECOND, seconds * SECOND).expect("a warm-up"));
     let (old, faster) = (new(10, 10), new(30, 10));
     let Verdict::Admit { state, .. } = old.decide(0, START, 40, None) else { panic!("free") };
     assert_eq!(old.converted(&new(10, 10), state, START), state);
@@ -171,12 +180,12 @@ fn a_change_keeps_the_time_at_which_it_is_free_and_how_cold_it_is() {
     // 60 of 100 were left, so 180 of 300: an idle time of 4 of 10 seconds is missing in both.
     assert_eq!(faster.over_at(converted).abs_diff(old.over_at(state)), 0);
     // It can't be taken for longer than two requests of the limit.
-    let small = AnyAccount::WarmUp(WarmUp::new(1, 1000, SECOND, SECOND).expect("a warm-up"));
+    let small = AnyAccount::WarmUp(limiter(1, 1000, SECOND, SECOND).expect("a warm-up"));
     assert!(small.left(small.converted(&old, state, START), START, None).next_after_ns <= 2 * 3_000_000);
 }
 
 #[test]
-fn what_can_not_be_counted_is_refused() {
+fn what_can_not_be_counted_is_refused_by_the_quota() {
     for (limit, permits, period, warm_up) in [
         (0, 1, 1, 1),
         (1, 0, 1, 1),
@@ -190,9 +199,9 @@ fn what_can_not_be_counted_is_refused() {
         // The last of them takes too long.
         (1 << 30, 1, 1 << 31, 1),
     ] {
-        assert_eq!(WarmUp::new(limit, permits, period, warm_up), None, "{limit} {permits} {period} {warm_up}");
+        assert_eq!(limiter(limit, permits, period, warm_up), None, "{limit} {permits} {period} {warm_up}");
     }
-    assert!(WarmUp::new(1, 1, 1, 1 << 30).is_some());
+    assert!(limiter(1, 1, 1, 1 << 30).is_some());
 }
 
 /// Requests, each so many thousandths of the last one's wait or of the warm-up later.
@@ -209,7 +218,7 @@ proptest! {
         milliseconds in 1..20_000_u64, warm_up in 1..900_u64, requests in requests(),
     ) {
         let (period, warm_up) = (milliseconds * 1_000_000, warm_up * SECOND);
-        let Some(account) = WarmUp::new(2000, permits, period, warm_up) else { return Ok(()) };
+        let Some(account) = limiter(2000, permits, period, warm_up) else { return Ok(()) };
         let interval = period as f64 / f64::from(permits);
         let mut floating = Floating::new(interval, warm_up as f64);
         let (mut state, mut now) = (0, START);
@@ -233,7 +242,7 @@ proptest! {
         period in 1..2_000_000_000_u64, warm_up in 1..1_u64 << 40, costs in proptest::collection::vec(1..100_u32, 1..50),
     ) {
         // With one permit a period, a tick is a nanosecond.
-        let Some(account) = WarmUp::new(100, 1, period, warm_up) else { return Ok(()) };
+        let Some(account) = limiter(100, 1, period, warm_up) else { return Ok(()) };
         let (mut state, mut permits, mut requests) = (0, 0_u128, 0);
         for cost in costs {
             let Verdict::Admit { state: after, .. } = account.decide(state, START, cost, Some(u64::MAX)) else { break };
@@ -254,7 +263,7 @@ proptest! {
         start in prop_oneof![Just(START_OF_TIME), Just(END_OF_TIME - (1 << 60)), START_OF_TIME..1 << 61],
         requests in requests(), within: u64,
     ) {
-        let Some(account) = WarmUp::new(limit, permits, period, warm_up) else { return Ok(()) };
+        let Some(account) = limiter(limit, permits, period, warm_up) else { return Ok(()) };
         let (mut state, mut now) = (0, start);
         for (ahead, thousandths, cost) in requests {
             let wait = busy(&account, state, now);
@@ -283,7 +292,7 @@ proptest! {
             let over_at = account.over_at(state).max(now);
             prop_assert_eq!(account.decide(state, over_at, cost, None), account.decide(0, over_at, cost, None));
         }
-        let other = WarmUp::new(limit, 1, period, 1000).map(AnyAccount::WarmUp);
+        let other = limiter(limit, 1, period, 1000).map(AnyAccount::WarmUp);
         if let Some(other) = other {
             let account = AnyAccount::WarmUp(account);
             prop_assert!(other.converted(&account, state, now) < 1 << STATE_BITS);
@@ -298,7 +307,7 @@ proptest! {
         limit in permits(), permits in permits(), period in period(), warm_up in period(),
         state in 0..1_u128 << STATE_BITS, now: u64, cost: u32, within: u64,
     ) {
-        let Some(account) = WarmUp::new(limit, permits, period, warm_up) else { return Ok(()) };
+        let Some(account) = limiter(limit, permits, period, warm_up) else { return Ok(()) };
         let _ = (account.decide(state, now, cost, None), account.decide(state, now, cost, Some(within)));
         let _ = (account.refund(state, now, state, cost), account.left(state, now, None), account.over_at(state));
     }

@@ -36,6 +36,7 @@ impl Quota {
     pub const fn validate(&self) -> Result<(), QuotaError> {
         const ANY: (u32, Duration) = (1, Duration::from_nanos(1));
         let (limit, algorithm) = (self.limit, self.algorithm());
+        let reset = error_if(is_long(self.window), QuotaError::ResetTooLong { reset: self.window });
         // The largest limit, the rate, the given window, and the error that only this algorithm has.
         // Where an algorithm has no rate or is given no window, these are valid ones.
         let (most, (permits, per), window, own) = match self.kind {
@@ -43,7 +44,7 @@ impl Quota {
             Kind::FixedWindow => (Self::MAX_CAPACITY, ANY, self.window, Ok(())),
             Kind::SlidingCounter { window } => (Self::MAX_COUNTER_LIMIT, ANY, window, Ok(())),
             Kind::QuantisedLog { window, resolution } => {
-                (Self::MAX_CAPACITY, ANY, window, check_steps(window, resolution))
+                (Self::MAX_CAPACITY, ANY, window, all(&[reset, check_steps(window, resolution)]))
             }
             Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
                 (Self::MAX_CAPACITY, (permits, per), ANY.1, Ok(()))
@@ -70,7 +71,7 @@ impl Quota {
             error_if(window.is_zero(), QuotaError::ZeroWindow),
             error_if(is_long(window), QuotaError::WindowTooLong { window }),
             own,
-            error_if(is_long(self.window), QuotaError::ResetTooLong { reset: self.window }),
+            reset,
             error_if(self.start.is_some() && !is_bucket, QuotaError::StartNeedsTokenBucket),
             error_if(start > limit, QuotaError::StartPastCapacity { start, capacity: limit }),
             error_if(self.counts_refused && !is_log, QuotaError::CountingRefusedNeedsLog),

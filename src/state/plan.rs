@@ -6,7 +6,7 @@ use super::hint::Hint;
 use super::log::LogPlan;
 use super::ring::Rings;
 use super::steps::StepsPlan;
-use super::word::{AtomicWord, LogState, RingRef, TIME_ZERO, Word};
+use super::word::{AtomicWord, LogState, TIME_ZERO, Word};
 use crate::decision::PerQuota;
 use crate::quota::Quota;
 
@@ -227,14 +227,6 @@ impl Plan {
             Self::Log(_) => LogState::unpack(word).ring.len(),
             Self::Steps(steps) => steps.slots(word),
             Self::Account(_) => 0,
-        }
-    }
-
-    /// The ring of a word, for a look ahead of a decision.
-    pub(super) fn ring_of(&self, word: Word) -> RingRef {
-        match self {
-            Self::Log(_) => LogState::unpack(word).ring,
-            Self::Steps(_) | Self::Account(_) => RingRef::NONE,
         }
     }
 }

@@ -465,6 +465,11 @@ impl Shard {
         self.arenas().flat_map(|arena| arena.cells().filter_map(Cell::key).collect::<Vec<_>>()).collect()
     }
 
+    /// The arena at which requests begin.
+    pub(super) fn root(&self) -> Loaded<Arena> {
+        self.root.load()
+    }
+
     /// Reads the version of a key.
     pub(super) fn version_of<T>(&self, key: Key, read: impl FnOnce(&Version) -> T) -> T {
         read(self.root.load().plans.of(key))
@@ -480,26 +485,6 @@ impl Shard {
         let root = self.root.load();
         let further = if let Next::Arena(successor) = root.next() { successor.bytes() } else { 0 };
         root.bytes() + further
-    }
-
-    /// Reads the memory that a decision will read first: the cell of the key.
-    #[inline]
-    pub(super) fn prefetch(&self, key: Key) -> Option<usize> {
-        self.root.load().likely(key)
-    }
-
-    /// The same for what it reads next: the ring of the cell.
-    #[inline]
-    pub(super) fn prefetch_ring(&self, key: Key, place: usize) -> u64 {
-        let root = self.root.load();
-        let Some(cell) = root.allocated(place % root.len()) else { return 0 };
-        let word = cell.word.load();
-        // The cell may be that of another key, whose word is to be read in another way.
-        if !word.is_open() || cell.key() != Some(key) {
-            return 0;
-        }
-        let ring = root.rings.get(root.plans.of(key).plan.ring_of(word));
-        ring.first().map_or(0, |slot| slot.load(Ordering::Relaxed))
     }
 }
 

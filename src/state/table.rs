@@ -292,18 +292,17 @@ impl Table {
             + self.shared.claims.bytes()
     }
 
-    /// Reads the memory that decisions on these keys will read, and decides nothing: first each
-    /// key's cell, then each key's ring. Reads of one kind do not wait for each other; in one
-    /// decision after the other they would.
+    /// Reads the cells that decisions on these keys will read, and decides nothing. These reads do not
+    /// wait for each other; those of one decision after the other do.
     pub(crate) fn prefetch(&self, fingerprints: &[Fingerprint]) {
-        let mut places = [None; TOGETHER];
-        for (place, &fingerprint) in places.iter_mut().zip(fingerprints) {
-            let key = Key::of(fingerprint);
-            *place = self.shard(key).prefetch(key).map(|place| (key, place));
+        let mut roots = [const { None }; 1 << MOST_SHARD_BITS];
+        let keys = || fingerprints.iter().map(|&fingerprint| Key::of(fingerprint));
+        // Roots first, since to load one waits for all reads before.
+        for key in keys() {
+            roots[self.shard_of(key)].get_or_insert_with(|| self.shard(key).root());
         }
-        let rings = places.into_iter().flatten();
-        let seen = rings.fold(0, |seen, (key, place)| seen ^ self.shard(key).prefetch_ring(key, place));
-        core::hint::black_box(seen);
+        let tag = |key| roots[self.shard_of(key)].as_ref().map_or(0, |root| root.likely(key));
+        core::hint::black_box(keys().fold(0, |seen, key| seen ^ tag(key)));
     }
 
     /// Waits for the turn to change quotas: none change until it is dropped.

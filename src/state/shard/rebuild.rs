@@ -15,7 +15,7 @@ use crate::state::word::Word;
 const LOOK_EVERY: u64 = 16;
 
 /// The pages that a request sweeps during a rebuild: 256 cells.
-const PAGES_A_REQUEST: usize = if cfg!(tollgate_loom) { 1 } else { 4 };
+const PAGES_A_REQUEST: usize = if cfg!(test) { 1 } else { 4 };
 
 impl Shard {
     /// The first cell of the key in this arena and those behind it, and its place. The key gets one in

@@ -58,7 +58,7 @@ fn what_was_taken_for_keys_that_are_gone_is_given_back() {
     }
     let peak = world.shard().bytes();
     // One live key at a time.
-    for number in 2_000..3_000 {
+    for number in 2_000..6_000 {
         let _ = world.ask(number, 1, &At(number * WINDOW));
     }
     assert!(world.shard().bytes() < peak / 10, "{} of {peak} bytes", world.shard().bytes());

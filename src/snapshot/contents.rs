@@ -87,7 +87,6 @@ pub struct Snapshot {
     /// The time of the snapshot, in nanoseconds since 1970.
     pub(super) taken_at: u64,
     pub(super) secret: Option<[u64; 2]>,
-    /// The fingerprint of a key that every limiter knows.
     pub(super) probe: (u64, u64),
     /// For each dimension, and then for each tier, the numbers of its quotas.
     pub(super) dimensions: Vec<Vec<Numbers>>,
@@ -98,13 +97,11 @@ pub struct Snapshot {
     pub(super) penalties: Vec<(usize, Exports)>,
 }
 
-/// The two halves of a fingerprint.
-type Key = (u64, u64);
 type Exports = Vec<(u64, Export)>;
 
-const PROBE: &str = "tollgate";
-
-fn halves(Fingerprint { low, high }: Fingerprint) -> Key {
+/// The halves of the fingerprint of a key that every limiter knows.
+fn probe(fingerprinter: &impl Fingerprinter) -> (u64, u64) {
+    let Fingerprint { low, high } = fingerprinter.fingerprint("tollgate");
     (low, high)
 }
 
@@ -143,7 +140,7 @@ impl Snapshot {
             // time that it took, and their permits count for longer.
             taken_at: nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             secret: fingerprinter.secret(),
-            probe: halves(fingerprinter.fingerprint(PROBE)),
+            probe: probe(fingerprinter),
             dimensions: of_all.iter().map(|quotas| quotas.iter().map(numbers).collect()).collect(),
             keys: alone(exported),
             own: own.into_iter().map(|(key, quotas)| (key, quotas.iter().map(OwnQuota::of).collect())).collect(),
@@ -208,7 +205,7 @@ impl Snapshot {
             Some(secret) => fingerprinter.with_secret(secret),
             None => fingerprinter,
         };
-        let is_same = halves(fingerprinter.fingerprint(PROBE)) == self.probe;
+        let is_same = probe(&fingerprinter) == self.probe;
         is_same.then_some(fingerprinter).ok_or(RestoreError::OtherFingerprints)
     }
 

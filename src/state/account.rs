@@ -74,27 +74,40 @@ fn moved(time: u64, by: i128, most: u64) -> u64 {
     u64::try_from(i128::from(time).saturating_add(by).clamp(1, most.into())).unwrap_or(most)
 }
 
-/// The fields of a state, of these widths, the lowest bits first.
-#[inline]
-fn unpacked<const N: usize>(mut state: u128, widths: [u32; N]) -> [u128; N] {
-    widths.map(|bits| {
-        let field = state & ((1 << bits) - 1);
-        state >>= bits;
-        field
-    })
+/// A field of a state.
+#[derive(Clone, Copy)]
+struct Field {
+    /// The lower fields have so many bits.
+    at: u32,
+    bits: u32,
 }
 
-/// The state with these fields. A number that its field can't hold is packed as the largest that it
-/// can.
-#[inline]
-fn packed<const N: usize>(fields: [u128; N], widths: [u32; N]) -> u128 {
-    let (mut state, mut at) = (0, 0);
-    for (field, bits) in fields.into_iter().zip(widths) {
-        state |= field.min((1 << bits) - 1) << at;
-        at += bits;
+impl Field {
+    /// The lowest.
+    const fn first(bits: u32) -> Self {
+        Self { at: 0, bits }
     }
-    debug_assert!(at <= STATE_BITS);
-    state
+
+    /// The next higher.
+    const fn then(self, bits: u32) -> Self {
+        debug_assert!(self.at + self.bits + bits <= STATE_BITS);
+        Self { at: self.at + self.bits, bits }
+    }
+
+    const fn most(self) -> u128 {
+        (1 << self.bits) - 1
+    }
+
+    #[inline]
+    const fn of(self, state: u128) -> u128 {
+        state >> self.at & self.most()
+    }
+
+    /// A state with this field alone. A number that it can't hold is put as the largest that it can.
+    #[inline]
+    fn with(self, number: u128) -> u128 {
+        number.min(self.most()) << self.at
+    }
 }
 
 /// A count of permits, or the largest number of 32 bits.

@@ -7,7 +7,6 @@ use super::account::{Account, STATE_BITS};
 use super::key::Key;
 use super::plan::{Attempt, Place, Plan};
 use super::ring::Rings;
-use super::shard::Full;
 use super::table::Table;
 use super::word::{MAX_TIME, Word};
 use crate::clock::Clock;
@@ -76,15 +75,15 @@ impl Plan {
         }
     }
 
-    /// The word of a key with these permits; `None` if none count.
-    fn import(&self, rings: &Rings, export: &Export, import: Import) -> Result<Attempt<Option<Word>>, ImportError> {
-        match (self, export) {
+    /// The word of a key with these permits, new if none count; `None` if there is no room.
+    fn import(&self, rings: &Rings, export: &Export, import: Import) -> Result<Option<Word>, ImportError> {
+        Ok(match (self, export) {
             (Self::Log(log), Export::Stamps(ages)) => {
                 let stamps: Vec<u64> = ages.iter().map(|&age| import.at(age)).collect();
                 if !stamps.is_sorted() || stamps.len() > 2 * Quota::MAX_LIMIT as usize {
                     return Err(ImportError::Contradictory);
                 }
-                Ok(log.imported(rings, &stamps, import.now))
+                log.imported(rings, &stamps, import.now)
             }
             (Self::Steps(plan), Export::Steps(steps)) => {
                 let permits: u64 = steps.iter().map(|&(_, permits)| u64::from(permits)).sum();
@@ -93,17 +92,15 @@ impl Plan {
                     return Err(ImportError::Contradictory);
                 }
                 let ends: Vec<_> = steps.iter().map(|&(age, permits)| (import.at(age), permits)).collect();
-                let word = plan.imported(rings, &ends, import.now);
-                Ok(Attempt::with_room(word).map(|word| (word != Word::NEW).then_some(word)))
+                plan.imported(rings, &ends, import.now)
             }
             (Self::Account(account), &Export::Account { at, state }) if state < 1 << STATE_BITS => {
                 let by = i128::from(import.now) - i128::from(import.elapsed) - i128::from(at);
                 let state = account.moved_in_time(state, by, import.now);
-                let counts = account.over_at(state) > import.now;
-                Ok(Attempt::Done(counts.then(|| Word::of(state))))
+                Some(if account.over_at(state) > import.now { Word::of(state) } else { Word::NEW })
             }
-            _ => Err(ImportError::Contradictory),
-        }
+            _ => return Err(ImportError::Contradictory),
+        })
     }
 }
 
@@ -134,22 +131,17 @@ impl Table {
         clock: &impl Clock,
     ) -> Result<(), ImportError> {
         let key = Key::with_tag(tag).filter(|key| key.slot() < self.slots()).ok_or(ImportError::Contradictory)?;
-        let mut error = None;
         let imported = self.shard(key).change(self.with(clock), key, &mut None, |seat| {
             if seat.vacant_until.is_none() {
-                return Attempt::Done((None, ()));
+                return Attempt::Done((None, Ok(())));
             }
             let (plan, rings, now) = (&seat.version(key).plan, seat.place().rings, seat.now);
-            let imported = plan.import(rings, export, Import { now, elapsed }).unwrap_or_else(|contradictory| {
-                error = Some(contradictory);
-                Attempt::Done(None)
-            });
-            imported.map(|word| (word, ()))
+            match plan.import(rings, export, Import { now, elapsed }) {
+                Ok(Some(word)) => Attempt::Done(((word != Word::NEW).then_some(word), Ok(()))),
+                Ok(None) => Attempt::NoRoom,
+                Err(contradictory) => Attempt::Done((None, Err(contradictory))),
+            }
         });
-        match (imported, error) {
-            (_, Some(error)) => Err(error),
-            (Err(Full), None) => Err(ImportError::NoRoom),
-            (Ok(()), None) => Ok(()),
-        }
+        imported.unwrap_or(Err(ImportError::NoRoom))
     }
 }

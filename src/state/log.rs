@@ -362,16 +362,17 @@ impl LogPlan {
         view.stands(place).then_some(stamps)
     }
 
-    /// The word of a log with those of these stamps that count, oldest first; `None` if none do.
+    /// The word of a log with those of these stamps that count, oldest first; `None` if there is no
+    /// room.
     #[cfg(feature = "snapshot")]
-    pub(super) fn imported(&self, rings: &Rings, stamps: &[u64], now: u64) -> Attempt<Option<Word>> {
+    pub(super) fn imported(&self, rings: &Rings, stamps: &[u64], now: u64) -> Option<Word> {
         let live = &stamps[stamps.partition_point(|&stamp| stamp < self.live_from(now))..];
         let live = &live[live.len().saturating_sub(1 << MAX_CLASS)..];
         // A permit is reserved for at most one window ahead.
         let stamps = live.iter().map(|&stamp| stamp.min(now + self.window()));
         let stamps: Vec<u64> = stamps.collect();
-        let Some(&newest) = stamps.last() else { return Attempt::Done(None) };
-        Attempt::with_room(packed(rings, newest, newest > now, &stamps)).map(Some)
+        let Some(&newest) = stamps.last() else { return Some(Word::NEW) };
+        packed(rings, newest, newest > now, &stamps)
     }
 
     /// The first time from which the log is no different from that of a new key, but for the stamps

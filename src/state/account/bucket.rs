@@ -38,7 +38,7 @@
 //! theoretical arrival time is `F - (C - 1) * P`).
 
 use super::rate::Rate;
-use super::{Account, Verdict, count, packed, unpacked};
+use super::{Account, Field, Verdict, count};
 use crate::decision::Left;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,27 +59,25 @@ struct Fields {
     refunds: u128,
 }
 
-const OPENED_BITS: u32 = 24;
-const REFUNDS_BITS: u32 = 8;
-const WIDTHS: [u32; 3] = [93, OPENED_BITS, REFUNDS_BITS];
-const MOST_REFUNDS: u128 = (1 << REFUNDS_BITS) - 1;
+const FULL_AT: Field = Field::first(93);
+const OPENED: Field = FULL_AT.then(24);
+const REFUNDS: Field = OPENED.then(8);
 
 impl Fields {
     #[inline]
     fn of(state: u128) -> Self {
-        let [full_at, opened, refunds] = unpacked(state, WIDTHS);
-        Self { full_at, opened, refunds }
+        Self { full_at: FULL_AT.of(state), opened: OPENED.of(state), refunds: REFUNDS.of(state) }
     }
 
     #[inline]
     fn state(self) -> u128 {
-        packed([self.full_at, self.opened, self.refunds], WIDTHS)
+        FULL_AT.with(self.full_at) | OPENED.with(self.opened) | REFUNDS.with(self.refunds)
     }
 
     /// A bucket that was full, or as a new one is, at `now`.
     fn opened(full_at: u128, now: u64) -> Self {
         // Fibonacci hashing: times that are round numbers get hashes that differ.
-        let opened = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - OPENED_BITS);
+        let opened = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - OPENED.bits);
         Self { full_at, opened: opened.into(), refunds: 0 }
     }
 }
@@ -122,7 +120,7 @@ impl Bucket {
         let owes = lacks.saturating_sub(from.fills_in);
         let same = |ticks| self.rate.same_permits(from.rate, ticks).min(self.fills_in);
         let full_at = self.rate.ticks(now) + same(lacks - owes) + same(owes);
-        Fields { full_at, opened: (fields.opened + 1) % (1 << OPENED_BITS), refunds: 0 }.state()
+        Fields { full_at, opened: (fields.opened + 1) & OPENED.most(), refunds: 0 }.state()
     }
 }
 
@@ -132,10 +130,7 @@ impl Account for Bucket {
         let before = self.at(state, now);
         let full_at = before.full_at + self.rate.ticks_of(cost);
         let wait_ns = self.owes_for(full_at, now);
-        if wait_ns == 0 {
-            return Verdict::Admit { state: Fields { full_at, ..before }.state(), delay_ns: 0 };
-        }
-        let longest = within.map_or(0, |within| self.rate.ns_down(self.fills_in).min(within));
+        let longest = within.filter(|_| wait_ns > 0).map_or(0, |within| self.rate.ns_down(self.fills_in).min(within));
         if wait_ns > longest {
             // A key that starts with too little begins to earn.
             return Verdict::Deny { wait_ns: wait_ns - longest, state: (state == 0).then(|| before.state()) };
@@ -151,14 +146,14 @@ impl Account for Bucket {
         let later = self.rate.permits_up(held.full_at.saturating_sub(then.full_at));
         let permits = if held.full_at <= ticks + self.fills_in {
             cost
-        } else if held.refunds == then.refunds && held.refunds < MOST_REFUNDS {
+        } else if held.refunds == then.refunds && held.refunds < REFUNDS.most() {
             cost.min(count(u64::from(self.capacity).saturating_sub(later)))
         } else {
             0
         };
         let full_at = held.full_at.saturating_sub(self.rate.ticks_of(permits));
-        let refunds = MOST_REFUNDS.min(held.refunds + 1);
-        (permits > 0).then(|| (Fields { full_at, refunds, ..held }.state(), permits))
+        // At the largest that its field can hold, `refunds` stays.
+        (permits > 0).then(|| (Fields { full_at, refunds: held.refunds + 1, ..held }.state(), permits))
     }
 
     #[cfg(feature = "snapshot")]

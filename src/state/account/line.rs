@@ -34,7 +34,7 @@
 
 use super::rate::Rate;
 use super::warm_up::Store;
-use super::{Account, STATE_BITS, Verdict, packed, unpacked};
+use super::{Account, Field, STATE_BITS, Verdict};
 use crate::decision::Left;
 
 /// The leaky bucket as a queue.
@@ -70,16 +70,23 @@ impl WarmUp {
 }
 
 impl<const WARMS_UP: bool> Line<WARMS_UP> {
-    fn widths(&self) -> [u32; 2] {
-        let time_bits = if WARMS_UP { self.rate.time_bits() } else { 93 };
-        [time_bits, STATE_BITS - time_bits]
+    /// The field of the time at which the line is free, and that of the rest.
+    #[inline]
+    fn layout(&self) -> [Field; 2] {
+        let free_at = Field::first(if WARMS_UP { self.rate.time_bits() } else { 93 });
+        [free_at, free_at.then(STATE_BITS - free_at.bits)]
     }
 
-    /// When the line is free, and the rest of the state.
     #[inline]
     fn fields(&self, state: u128) -> [u128; 2] {
-        let [free_at, rest] = unpacked(state, self.widths());
+        let [free_at, rest] = self.layout().map(|field| field.of(state));
         [free_at, if WARMS_UP { rest.min(self.store.cold) } else { rest }]
+    }
+
+    #[inline]
+    fn state(&self, free_at: u128, rest: u128) -> u128 {
+        let [time, other] = self.layout();
+        time.with(free_at) | other.with(rest)
     }
 
     /// The same at a time: free no earlier than then, with what was stored while the line was idle.
@@ -113,7 +120,7 @@ impl<const WARMS_UP: bool> Line<WARMS_UP> {
         let free_at = self.rate.same_time(from.rate, free_at).min(self.latest(now));
         // Receipts of before are told apart.
         let rest = if WARMS_UP { self.store.as_cold(from.store, rest) } else { (rest + 1) % (1 << 32) };
-        packed([free_at, rest], self.widths())
+        self.state(free_at, rest)
     }
 }
 
@@ -128,7 +135,7 @@ impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
         let [free_at, rest] = self.at(state, now);
         let (rest, longer) = if WARMS_UP { self.store.spent(rest, cost) } else { (rest, 0) };
         let free_at = free_at + self.rate.ticks_of(cost) + longer;
-        Verdict::Admit { state: packed([free_at, rest], self.widths()), delay_ns }
+        Verdict::Admit { state: self.state(free_at, rest), delay_ns }
     }
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
@@ -136,13 +143,13 @@ impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
         let (rest, longer) = if WARMS_UP { self.store.unspent(rest, cost) } else { (rest, 0) };
         let is_last = state == after && free_at > self.rate.ticks(now);
         let free_at = free_at.saturating_sub(self.rate.ticks_of(cost) + longer);
-        is_last.then(|| (packed([free_at, rest], self.widths()), cost))
+        is_last.then(|| (self.state(free_at, rest), cost))
     }
 
     #[cfg(feature = "snapshot")]
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
         let [free_at, rest] = self.fields(state);
-        packed([self.rate.moved(free_at, by, self.latest(now)), rest], self.widths())
+        self.state(self.rate.moved(free_at, by, self.latest(now)), rest)
     }
 
     /// The first permit decides, so all are left or none. Those of a warm-up are left to requests

@@ -16,11 +16,6 @@ impl Rate {
         Self { permits: (u64::from(permits) / divisor).max(1), period: (period / divisor).max(1) }
     }
 
-    /// The ticks of a permit.
-    pub(super) fn ticks_per_permit(self) -> u128 {
-        self.period.into()
-    }
-
     /// The bits that the ticks of a time below 2^63 ns may take.
     pub(super) fn time_bits(self) -> u32 {
         u64::BITS - 1 + (u64::BITS - (self.permits - 1).leading_zeros())

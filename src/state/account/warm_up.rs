@@ -70,7 +70,7 @@ const MOST_PARTS: u128 = (1 << 32) - 1;
 impl Store {
     /// `warm_up` is in ticks of the rate. A state has so many bits for what is stored.
     pub(super) fn new(rate: Rate, warm_up: u128, bits: u32) -> Self {
-        let period = rate.ticks_per_permit();
+        let period = rate.ticks_of(1);
         if warm_up < 1 << bits {
             return Self { warm_up, period, parts: period, cold: warm_up };
         }

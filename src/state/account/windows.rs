@@ -50,7 +50,7 @@
 
 #[cfg(feature = "snapshot")]
 use super::moved;
-use super::{Account, Verdict, count, packed, unpacked};
+use super::{Account, Field, Verdict, count};
 use crate::decision::Left;
 
 /// The fixed window.
@@ -83,8 +83,10 @@ fn product(permits: u64, ns: u64) -> u128 {
 }
 
 impl<const SLIDES: bool> Windows<SLIDES> {
-    const MOVES_BITS: u32 = if SLIDES { 23 } else { 8 };
-    const WIDTHS: [u32; 4] = if SLIDES { [62, 20, 20, Self::MOVES_BITS] } else { [62, 0, 31, Self::MOVES_BITS] };
+    const START: Field = Field::first(62);
+    const PREVIOUS: Field = Self::START.then(if SLIDES { 20 } else { 0 });
+    const CURRENT: Field = Self::PREVIOUS.then(if SLIDES { 20 } else { 31 });
+    const MOVES: Field = Self::CURRENT.then(if SLIDES { 23 } else { 8 });
 
     /// `boundary` is one of those at which windows begin, if they are aligned. A counter's are.
     pub(crate) fn new(limit: u32, window: u64, boundary: Option<u64>) -> Self {
@@ -94,14 +96,21 @@ impl<const SLIDES: bool> Windows<SLIDES> {
 
     #[inline]
     fn counts(state: u128) -> Counts {
-        let narrow = |field| u64::try_from(field).unwrap_or(u64::MAX);
-        let [start, previous, current, moves] = unpacked(state, Self::WIDTHS).map(narrow);
-        Counts { start, previous, current, moves }
+        let of = |field: Field| u64::try_from(field.of(state)).unwrap_or(u64::MAX);
+        Counts {
+            start: of(Self::START),
+            previous: of(Self::PREVIOUS),
+            current: of(Self::CURRENT),
+            moves: of(Self::MOVES),
+        }
     }
 
     #[inline]
     fn state(Counts { start, previous, current, moves }: Counts) -> u128 {
-        packed([start, previous, current, moves].map(u128::from), Self::WIDTHS)
+        Self::START.with(start.into())
+            | Self::PREVIOUS.with(previous.into())
+            | Self::CURRENT.with(current.into())
+            | Self::MOVES.with(moves.into())
     }
 
     /// The start of a window that is opened at that time.
@@ -132,7 +141,7 @@ impl<const SLIDES: bool> Windows<SLIDES> {
     fn at(&self, state: u128, now: u64) -> Counts {
         self.live(Self::counts(state), now).unwrap_or_else(|| {
             // Lengths that are near each other have numbers that are not.
-            let moves = self.window.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::MOVES_BITS);
+            let moves = self.window.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::MOVES.bits);
             Counts { start: self.opens(now), previous: 0, current: 0, moves }
         })
     }
@@ -182,7 +191,7 @@ impl<const SLIDES: bool> Windows<SLIDES> {
         let lost = u64::try_from(lost).unwrap_or(u64::MAX);
         let current = counts.current.saturating_add(lost).min(counts.current.max(self.limit.into()));
         // Receipts of before are told apart.
-        let moves = (counts.moves + u64::from(start != before.start)) % (1 << Self::MOVES_BITS);
+        let moves = (counts.moves + u64::from(start != before.start)) % (1 << Self::MOVES.bits);
         Self::state(Counts { start, current, moves, ..counts })
     }
 }

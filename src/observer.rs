@@ -102,11 +102,7 @@ impl<O: Observer + ?Sized> Observer for Arc<O> {
 
 /// The observers of one limiter, in the order in which they are called.
 #[derive(Clone, Default)]
-pub(crate) struct Observers(Option<Box<AtLeastOne>>);
-
-/// At least one observer. In a box, because most limiters have none.
-#[derive(Clone, Default)]
-struct AtLeastOne(Vec<Arc<dyn Observer>>);
+pub(crate) struct Observers(Vec<Arc<dyn Observer>>);
 
 // No panic of an observer leaves `call`.
 impl UnwindSafe for Observers {}
@@ -114,12 +110,12 @@ impl RefUnwindSafe for Observers {}
 
 impl Observers {
     pub(crate) fn add(&mut self, observer: impl Observer + 'static) {
-        self.0.get_or_insert_default().0.push(Arc::new(observer));
+        self.0.push(Arc::new(observer));
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.0.is_empty()
     }
 
     /// Tells each observer of the request and its answer. `quotas` has those of the key in a
@@ -134,24 +130,19 @@ impl Observers {
         quota: impl FnOnce(Denial) -> Option<Quota>,
     ) {
         let observation = Observation::new(request, answer, quota);
-        for observer in self.all() {
+        for observer in &self.0 {
             let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&observation)));
         }
     }
 
     /// Bytes on the heap, without what the observers hold.
     pub(crate) fn bytes(&self) -> usize {
-        let of = |all: &AtLeastOne| size_of_val(all) + all.0.capacity() * size_of::<Arc<dyn Observer>>();
-        self.0.as_deref().map_or(0, of)
-    }
-
-    fn all(&self) -> &[Arc<dyn Observer>] {
-        self.0.as_deref().map_or(&[], |all| &all.0)
+        self.0.capacity() * size_of::<Arc<dyn Observer>>()
     }
 }
 
 impl fmt::Debug for Observers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} observers", self.all().len())
+        write!(f, "{} observers", self.0.len())
     }
 }

@@ -161,26 +161,18 @@ impl Penalty {
     /// [`PenaltyError`] when a number or a duration is zero or too large:
     /// [`MAX_DENIALS`](Self::MAX_DENIALS), [`Quota::MAX_WINDOW`].
     pub const fn validate(&self) -> Result<(), PenaltyError> {
-        let Self { denials, within, blocked_for } = *self;
-        if denials == 0 {
-            return Err(PenaltyError::ZeroDenials);
+        let most = Quota::MAX_WINDOW.as_nanos();
+        match *self {
+            Self { denials: 0, .. } => Err(PenaltyError::ZeroDenials),
+            Self { denials, .. } if denials > Self::MAX_DENIALS => Err(PenaltyError::TooManyDenials { denials }),
+            Self { within, .. } if within.is_zero() => Err(PenaltyError::ZeroWithin),
+            Self { blocked_for, .. } if blocked_for.is_zero() => Err(PenaltyError::ZeroBlock),
+            Self { within, .. } if within.as_nanos() > most => Err(PenaltyError::WithinTooLong { within }),
+            Self { blocked_for, .. } if blocked_for.as_nanos() > most => {
+                Err(PenaltyError::BlockTooLong { blocked_for })
+            }
+            Self { .. } => Ok(()),
         }
-        if denials > Self::MAX_DENIALS {
-            return Err(PenaltyError::TooManyDenials { denials });
-        }
-        if within.is_zero() {
-            return Err(PenaltyError::ZeroWithin);
-        }
-        if blocked_for.is_zero() {
-            return Err(PenaltyError::ZeroBlock);
-        }
-        if within.as_nanos() > Quota::MAX_WINDOW.as_nanos() {
-            return Err(PenaltyError::WithinTooLong { within });
-        }
-        if blocked_for.as_nanos() > Quota::MAX_WINDOW.as_nanos() {
-            return Err(PenaltyError::BlockTooLong { blocked_for });
-        }
-        Ok(())
     }
 
     /// The quotas of the plans of the table.

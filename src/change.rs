@@ -131,7 +131,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
     pub fn set_quotas_of(&self, key: impl AsKey<K>, quotas: &[Quota]) -> Result<(), ChangeError> {
-        let key = self.fingerprint(key);
+        let key = self.fingerprint(&key);
         self.engine.set_quotas(key.plan(), Scope::Key(key), quotas)
     }
 
@@ -149,7 +149,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unset_quotas_of(&self, key: impl AsKey<K>) -> bool {
-        self.engine.table.unset(self.fingerprint(key), &self.engine.clock)
+        self.engine.table.unset(self.fingerprint(&key), &self.engine.clock)
     }
 
     /// The quotas that a key has: its own, or those of all keys.
@@ -165,7 +165,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn quotas_of(&self, key: impl AsKey<K>) -> Arc<[Quota]> {
-        self.engine.table.quotas_for(self.fingerprint(key))
+        self.engine.table.quotas_for(self.fingerprint(&key))
     }
 }
 

@@ -23,21 +23,21 @@ use crate::tier::Tiers;
 #[derive(Debug, Clone)]
 pub(crate) struct Draft<C, F> {
     pub(crate) settings: Settings,
-    pub(crate) clock: C,
-    pub(crate) fingerprinter: F,
+    clock: C,
+    fingerprinter: F,
 }
 
 /// The options of a builder, except clock and fingerprinter.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
-    pub(crate) kind: Kind,
+    kind: Kind,
     /// The quotas of the dimensions. A limiter that is not joint has one.
     pub(crate) quotas: Vec<Vec<Quota>>,
     /// The names of the dimensions of a joint limiter.
-    pub(crate) names: Vec<Box<str>>,
+    names: Vec<Box<str>>,
     /// The dimensions and names of the tiers.
-    pub(crate) tiers: Vec<(usize, Box<str>)>,
-    pub(crate) quotas_of_tiers: Vec<Vec<Quota>>,
+    tiers: Vec<(usize, Box<str>)>,
+    quotas_of_tiers: Vec<Vec<Quota>>,
     pub(crate) key_cap: Option<usize>,
     pub(crate) expected_keys: usize,
     pub(crate) at_key_cap: AtKeyCap,

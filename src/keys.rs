@@ -131,6 +131,51 @@ pub trait AsKey<K: ?Sized> {
     }
 }
 
+#[diagnostic::do_not_recommend]
+impl<K: Borrow<Q> + ?Sized, Q: Hash + ?Sized> AsKey<K> for &Q {
+    #[inline]
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        Q::hash(self, state);
+    }
+}
+
+impl<T: Hash, const N: usize> AsKey<[T; N]> for [T; N] {
+    #[inline]
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        self.hash(state);
+    }
+}
+
+impl<K: ?Sized, A: AsKey<K>> AsKey<K> for TierKey<A> {
+    #[inline]
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        self.key.hash_key(state);
+    }
+
+    #[inline]
+    fn tier(&self) -> Tier {
+        self.tier
+    }
+}
+
+/// A form of a key as a fingerprinter takes it: as a value with [`Hash`].
+struct Hashed<'a, K: ?Sized, A>(&'a A, PhantomData<fn(&K)>);
+
+impl<K: ?Sized, A: AsKey<K>> Hash for Hashed<'_, K, A> {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash_key(state);
+    }
+}
+
+/// The fingerprint of a key, which is the same for all of its forms. Its plan is the number of its
+/// tier, or zero.
+#[inline]
+pub(crate) fn fingerprint_of<K: ?Sized>(fingerprinter: &impl Fingerprinter, key: &impl AsKey<K>) -> Fingerprint {
+    let plan = key.tier().plan();
+    fingerprinter.fingerprint(&Hashed(key, PhantomData)).of_plan(plan)
+}
+
 /// The dimensions of a [`JointLimiter`](crate::JointLimiter): the types of their keys.
 ///
 /// - A **tuple** of one to eight types, one for each dimension: `(String, IpAddr, String)`.
@@ -258,66 +303,6 @@ pub trait Keys<D: ?Sized>: sealed::Keys<D> {
     fn each(&self, fingerprinter: &impl Fingerprinter, take: impl FnMut(Option<Fingerprint>));
 }
 
-/// A form of a key as a fingerprinter takes it: as a value with [`Hash`].
-struct Hashed<K: ?Sized, A>(A, PhantomData<fn(&K)>);
-
-impl<K: ?Sized, A: AsKey<K>> Hash for Hashed<K, A> {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash_key(state);
-    }
-}
-
-/// The fingerprint of a key, which is the same for all of its forms. Its plan is the number of its
-/// tier, or zero.
-#[inline]
-pub(crate) fn fingerprint_of<K: ?Sized>(fingerprinter: &impl Fingerprinter, key: impl AsKey<K>) -> Fingerprint {
-    let plan = key.tier().plan();
-    fingerprinter.fingerprint(&Hashed(key, PhantomData)).of_plan(plan)
-}
-
-/// A form of a key, by reference.
-pub(crate) struct ByRef<'a, A>(pub(crate) &'a A);
-
-impl<K: ?Sized, A: AsKey<K>> AsKey<K> for ByRef<'_, A> {
-    #[inline]
-    fn hash_key<H: Hasher>(&self, state: &mut H) {
-        self.0.hash_key(state);
-    }
-
-    #[inline]
-    fn tier(&self) -> Tier {
-        self.0.tier()
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<K: Borrow<Q> + ?Sized, Q: Hash + ?Sized> AsKey<K> for &Q {
-    #[inline]
-    fn hash_key<H: Hasher>(&self, state: &mut H) {
-        Q::hash(self, state);
-    }
-}
-
-impl<T: Hash, const N: usize> AsKey<[T; N]> for [T; N] {
-    #[inline]
-    fn hash_key<H: Hasher>(&self, state: &mut H) {
-        self.hash(state);
-    }
-}
-
-impl<K: ?Sized, A: AsKey<K>> AsKey<K> for TierKey<A> {
-    #[inline]
-    fn hash_key<H: Hasher>(&self, state: &mut H) {
-        self.key.hash_key(state);
-    }
-
-    #[inline]
-    fn tier(&self) -> Tier {
-        self.tier
-    }
-}
-
 impl<K: ?Sized> DimensionKey<K> for Absent {
     fn fingerprint(&self, _: &impl Fingerprinter) -> Option<Fingerprint> {
         None
@@ -329,7 +314,7 @@ impl<K: ?Sized> sealed::DimensionKey<K> for Absent {}
 impl<K: ?Sized, A: AsKey<K>> DimensionKey<K> for Option<A> {
     #[inline]
     fn fingerprint(&self, fingerprinter: &impl Fingerprinter) -> Option<Fingerprint> {
-        self.as_ref().map(|key| fingerprint_of(fingerprinter, ByRef(key)))
+        self.as_ref().map(|key| fingerprint_of(fingerprinter, key))
     }
 }
 
@@ -341,7 +326,7 @@ macro_rules! given {
         impl<$($generics)*> DimensionKey<$key> for $type {
             #[inline]
             fn fingerprint(&self, fingerprinter: &impl Fingerprinter) -> Option<Fingerprint> {
-                Some(fingerprint_of::<$key>(fingerprinter, ByRef(self)))
+                Some(fingerprint_of::<$key>(fingerprinter, self))
             }
         }
 
@@ -349,7 +334,7 @@ macro_rules! given {
     )* };
 }
 
-/// Implements [`AsKey`] and [`DimensionKey`] for types that requests pass by value.
+/// Implements the traits for types that requests pass by value.
 macro_rules! by_value {
     ($($type:ty)*) => { $(
         impl AsKey<$type> for $type {
@@ -370,7 +355,7 @@ by_value!(IpAddr Ipv4Addr Ipv6Addr SocketAddr SocketAddrV4 SocketAddrV6);
 impl<K: Borrow<Q> + ?Sized, Q: Hash + ?Sized> DimensionKey<K> for &Q {
     #[inline]
     fn fingerprint(&self, fingerprinter: &impl Fingerprinter) -> Option<Fingerprint> {
-        Some(fingerprint_of::<K>(fingerprinter, *self))
+        Some(fingerprint_of::<K>(fingerprinter, self))
     }
 }
 

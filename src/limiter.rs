@@ -11,7 +11,7 @@ use crate::decision::{Decision, Status};
 use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
-use crate::keys::{AsKey, ByRef, fingerprint_of};
+use crate::keys::{AsKey, fingerprint_of};
 use crate::lists::{List, ListError};
 use crate::quota::Quota;
 use crate::quotas::Shown;
@@ -70,7 +70,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// - The quotas have changed since the key's last request. Then the request updates the key's
     ///   account. A log needs no update.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
-        let fingerprint = self.fingerprint(ByRef(&key));
+        let fingerprint = self.fingerprint(&key);
         self.engine.decide_or_ask(fingerprint, 1, |ask| self.ask(key, fingerprint, ask, None))
     }
 
@@ -93,7 +93,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// such error for a key on a [list](Self::allow), nor in [shadow
     /// mode](crate::LimiterBuilder::shadow).
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        let fingerprint = self.fingerprint(ByRef(&key));
+        let fingerprint = self.fingerprint(&key);
         let decision = self.engine.decide_or_ask(fingerprint, cost, |ask| self.ask(key, fingerprint, ask, None));
         self.engine.fits(&[Some(fingerprint)], cost, decision).map(|()| decision)
     }
@@ -118,7 +118,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         if self.engine.is_observed() {
             return keys.into_iter().map(|key| self.try_acquire(key)).collect();
         }
-        self.engine.decide_many(keys.into_iter().map(|key| self.fingerprint(key)))
+        self.engine.decide_many(keys.into_iter().map(|key| self.fingerprint(&key)))
     }
 
     /// As [`try_acquire`](Self::try_acquire), with the permits left of each quota and the time
@@ -139,7 +139,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn try_acquire_status(&self, key: impl AsKey<K>) -> Status {
-        let fingerprint = self.fingerprint(ByRef(&key));
+        let fingerprint = self.fingerprint(&key);
         self.engine.decide_status_or_ask(fingerprint, 1, |ask| self.ask(key, fingerprint, ask, None))
     }
 
@@ -158,7 +158,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let fingerprint = self.fingerprint(ByRef(&key));
+        let fingerprint = self.fingerprint(&key);
         let status = self.engine.decide_status_or_ask(fingerprint, cost, |ask| self.ask(key, fingerprint, ask, None));
         self.engine.fits(&[Some(fingerprint)], cost, status.decision).map(|()| status)
     }
@@ -178,7 +178,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn peek(&self, key: impl AsKey<K>) -> Status {
-        self.engine.peek(&[Some(self.fingerprint(key))], Ask::acquire(1))
+        self.engine.peek(&[Some(self.fingerprint(&key))], Ask::acquire(1))
     }
 
     /// Returns the answer that [`try_acquire_n`](Self::try_acquire_n) would give now. Charges
@@ -198,7 +198,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.engine.peek_within_limits(&[Some(self.fingerprint(key))], Ask::acquire(cost))
+        self.engine.peek_within_limits(&[Some(self.fingerprint(&key))], Ask::acquire(cost))
     }
 
     /// Restores the full quota of the key, as if it were new, and ends a [penalty](crate::Penalty).
@@ -217,7 +217,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn forget(&self, key: impl AsKey<K>) -> bool {
-        self.engine.forget(self.fingerprint(key))
+        self.engine.forget(self.fingerprint(&key))
     }
 
     /// Forgets every key with its penalties. Changes no list.
@@ -270,7 +270,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`list_cap`](crate::LimiterBuilder::list_cap), or when the lists are full, counting the keys
     /// that other threads are listing. Listing a key again is not an error.
     pub fn allow(&self, key: impl AsKey<K>) -> Result<bool, ListError> {
-        self.engine.put_on(List::Allow, self.fingerprint(key))
+        self.engine.put_on(List::Allow, self.fingerprint(&key))
     }
 
     /// Puts the key on the deny list. Returns whether it was not on this list before.
@@ -294,7 +294,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`ListError`], as for [`allow`](Self::allow).
     pub fn deny(&self, key: impl AsKey<K>) -> Result<bool, ListError> {
-        self.engine.put_on(List::Deny, self.fingerprint(key))
+        self.engine.put_on(List::Deny, self.fingerprint(&key))
     }
 
     /// Takes the key off both lists, so that its quota decides again. Returns whether it was on a
@@ -310,7 +310,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unlist(&self, key: impl AsKey<K>) -> bool {
-        self.engine.take_off_lists(self.fingerprint(key))
+        self.engine.take_off_lists(self.fingerprint(&key))
     }
 
     /// Whether keys may have quotas of their own, that is, whether the limiter was built with
@@ -428,7 +428,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     #[inline]
-    pub(crate) fn fingerprint(&self, key: impl AsKey<K>) -> Fingerprint {
+    pub(crate) fn fingerprint(&self, key: &impl AsKey<K>) -> Fingerprint {
         self.engine.with_slot(fingerprint_of(&self.engine.fingerprinter, key), 0)
     }
 }

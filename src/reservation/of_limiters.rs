@@ -13,7 +13,7 @@ use crate::direct::{DirectLimiter, THE_KEY};
 use crate::error::{CostExceedsLimit, JointError};
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
-use crate::keys::{AsKey, ByRef, Dimensions, Keys};
+use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
 use crate::state::plan::Ask;
 
@@ -91,7 +91,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Status, CostExceedsLimit> {
-        self.engine.peek_within_limits(&[Some(self.fingerprint(key))], reserve(cost, within))
+        self.engine.peek_within_limits(&[Some(self.fingerprint(&key))], reserve(cost, within))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that can go to another thread or task: it
@@ -164,7 +164,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 
     fn charge(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<(Status, Receipt), CostExceedsLimit> {
-        let fingerprint = self.fingerprint(ByRef(&key));
+        let fingerprint = self.fingerprint(&key);
         let ask = reserve(cost, within);
         self.engine.charge(&[Some(fingerprint)], cost, |charges| self.ask(key, fingerprint, ask, Some(charges)))
     }

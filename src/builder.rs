@@ -1,5 +1,7 @@
 //! [`LimiterBuilder`]: the options of a limiter, except its quotas.
 
+pub(crate) mod joint;
+
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
 #[cfg(feature = "snapshot")]

@@ -1,7 +1,5 @@
 //! [`JointLimiter`]: several dimensions, each with quotas of its own, decided as one.
 
-pub(crate) mod builder;
-
 use core::fmt;
 use core::hash::Hasher;
 use core::marker::PhantomData;
@@ -90,7 +88,7 @@ use crate::tier::Tier;
 /// ```
 pub struct JointLimiter<D: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     pub(crate) engine: Engine<C, F>,
-    keys: PhantomData<fn(&D)>,
+    pub(crate) keys: PhantomData<fn(&D)>,
 }
 
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {

@@ -325,6 +325,7 @@ pub fn is_lock_free() -> bool {
 }
 
 pub use builder::LimiterBuilder;
+pub use builder::joint::JointLimiterBuilder;
 pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};
 #[cfg(feature = "tokio")]
 pub use clock::TokioClock;
@@ -335,7 +336,6 @@ pub use direct::{DirectLimiter, DirectLimiterBuilder};
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::JointLimiter;
-pub use joint::builder::JointLimiterBuilder;
 pub use keys::{Absent, AsKey, DimensionKey, Dimensions, Keys};
 pub use limiter::Limiter;
 pub use lists::ListError;

@@ -4,7 +4,6 @@ use core::marker::PhantomData;
 #[cfg(feature = "snapshot")]
 use core::time::Duration;
 
-use super::JointLimiter;
 use crate::caps::AtKeyCap;
 #[cfg(doc)]
 use crate::caps::MAX_DIMENSIONS;
@@ -16,6 +15,7 @@ use crate::decision::Admission;
 use crate::draft::{Draft, Kind, setters};
 use crate::error::BuildError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
+use crate::joint::JointLimiter;
 use crate::keys::Dimensions;
 use crate::observer::Observer;
 use crate::penalty::Penalty;

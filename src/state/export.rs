@@ -131,7 +131,7 @@ impl Table {
         clock: &impl Clock,
     ) -> Result<(), ImportError> {
         let key = Key::with_tag(tag).filter(|key| key.slot() < self.slots()).ok_or(ImportError::Contradictory)?;
-        let imported = self.shard(key).change(self.with(clock), key, &mut None, |seat| {
+        let imported = self.shard(key).change(self.with(clock), key, |seat| {
             if seat.vacant_until.is_none() {
                 return Attempt::Done((None, Ok(())));
             }

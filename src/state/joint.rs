@@ -121,7 +121,7 @@ impl Table {
                             if !is_single || !another.commit() {
                                 return None;
                             }
-                            shard.keep_up(with, &another.arena);
+                            shard.keep_up(with, &another.seat.arena);
                             taken.into_iter().flatten().for_each(Taken::keep);
                             return Some(Decision::Denied(denial.in_dimension(dimension)));
                         }
@@ -144,7 +144,7 @@ impl Table {
             return None;
         }
         for (key, prepared) in prepared.iter().flatten() {
-            self.shard(*key).keep_up(with, &prepared.arena);
+            self.shard(*key).keep_up(with, &prepared.seat.arena);
         }
         taken.into_iter().flatten().for_each(Taken::keep);
         if let Some(refundable) = refundable {

@@ -117,34 +117,9 @@ pub(crate) struct Charged {
     pub(super) life: u64,
 }
 
-/// The answer to a request, which is so as soon as the word is swapped.
-pub(super) struct Prepared {
-    pub(super) arena: Loaded<Arena>,
-    place: usize,
-    old: Word,
-    /// The same word, if it stays.
-    new: Word,
-    pub(super) decision: FastDecision,
-    pub(super) charged: Charged,
-}
-
-impl Prepared {
-    /// Swaps the word, if it still stands. Returns whether it did.
-    pub(super) fn commit(&self) -> bool {
-        self.new == self.old || self.arena.cell(self.place).word.swap(self.old, self.new)
-    }
-
-    /// The part of a joint claim, of a cell in this shard.
-    pub(super) fn part(&self, shard: usize) -> Part<'_> {
-        #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
-        let name = CellName { shard: shard as u32, arena: self.arena.number, place: self.place as u32 };
-        Part { name, word: &self.arena.cell(self.place).word, old: self.old, new: self.new }
-    }
-}
-
 /// The cell of a key.
 pub(super) struct Seat {
-    arena: Loaded<Arena>,
+    pub(super) arena: Loaded<Arena>,
     place: usize,
     /// Neither held nor frozen.
     word: Word,
@@ -176,6 +151,30 @@ impl Seat {
             None => plan.propose(self.place(), self.word, self.now, ask, left),
             Some(not_before) => plan.propose_first(self.place(), not_before, self.now, ask, left),
         }
+    }
+}
+
+/// The answer to a request, which is so as soon as the word of the seat is swapped.
+pub(super) struct Prepared {
+    pub(super) seat: Seat,
+    /// The same word, if it stays.
+    new: Word,
+    pub(super) decision: FastDecision,
+    pub(super) charged: Charged,
+}
+
+impl Prepared {
+    /// Swaps the word, if it still stands. Returns whether it did.
+    pub(super) fn commit(&self) -> bool {
+        self.new == self.seat.word || self.seat.cell().word.swap(self.seat.word, self.new)
+    }
+
+    /// The part of a joint claim, of a cell in this shard.
+    pub(super) fn part(&self, shard: usize) -> Part<'_> {
+        let Seat { arena, place, word, .. } = &self.seat;
+        #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
+        let name = CellName { shard: shard as u32, arena: arena.number, place: *place as u32 };
+        Part { name, word: &self.seat.cell().word, old: *word, new: self.new }
     }
 }
 
@@ -277,29 +276,26 @@ impl Shard {
             *taken = None;
         }
         let charged = Charged { mark, life: seat.cell().hint.life() };
-        Ok(Some(Prepared { arena: seat.arena, place: seat.place, old: seat.word, new, decision, charged }))
+        Ok(Some(Prepared { seat, new, decision, charged }))
     }
 
     /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a
     /// result.
     ///
-    /// The key gets a cell if it has none, and a place in `taken`.
-    pub(super) fn change<'a, C: Clock, T>(
+    /// The key gets a cell if it has none. If it gets its first permits, it takes a place.
+    pub(super) fn change<C: Clock, T>(
         &self,
-        with: Context<'a, C>,
+        with: Context<'_, C>,
         key: Key,
-        taken: &mut Option<Taken<'a>>,
         mut change: impl FnMut(&Seat) -> Attempt<(Option<Word>, T)>,
     ) -> Result<T, Full> {
-        let mut lost = 0;
+        let (mut taken, mut lost) = (None, 0);
         loop {
-            let seat = self.seat(with, key, taken)?;
+            let seat = self.seat(with, key, &mut taken)?;
             match change(&seat) {
                 Attempt::Done((None, answer)) => return Ok(answer),
                 Attempt::Done((Some(new), answer)) if seat.cell().word.swap(seat.word, new) => {
-                    if seat.vacant_until.is_some() {
-                        taken.take().into_iter().for_each(Taken::keep);
-                    }
+                    taken.filter(|_| seat.vacant_until.is_some()).into_iter().for_each(Taken::keep);
                     return Ok(answer);
                 }
                 Attempt::Done(_) | Attempt::Lost => back_off(&mut lost),
@@ -350,7 +346,7 @@ impl Shard {
             }
         };
         // If there is no place, it begins with a later request.
-        let _ = self.change(with, request.key, &mut None, opened);
+        let _ = self.change(with, request.key, opened);
     }
 
     /// Whether the key has no permits, so that it needs a place to get some.
@@ -401,7 +397,7 @@ impl Shard {
             return false;
         }
         // A place is taken only if the key is forgotten meanwhile, and given back at once.
-        let forgotten = self.change(with, key, &mut None, |seat| {
+        let forgotten = self.change(with, key, |seat| {
             if seat.vacant_until.is_some() {
                 return Attempt::Done((None, false));
             }
@@ -421,7 +417,7 @@ impl Shard {
         if self.is_vacant(with, key) {
             return 0;
         }
-        let refunded = self.change(with, key, &mut None, |seat| {
+        let refunded = self.change(with, key, |seat| {
             if seat.vacant_until.is_some() || seat.cell().hint.life() != charged.life {
                 return Attempt::Done((None, 0));
             }

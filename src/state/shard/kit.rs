@@ -80,7 +80,7 @@ impl World {
             let (shard, with) = (self.shard(), self.with(clock));
             if let Some(prepared) = shard.prepare(with, request, &mut taken, None)?.filter(Prepared::commit) {
                 taken.into_iter().for_each(Taken::keep);
-                shard.keep_up(with, &prepared.arena);
+                shard.keep_up(with, &prepared.seat.arena);
                 return Ok((prepared.decision, prepared.charged));
             }
             if request.ask.cost > shard.version_of(request.key, |version| version.most) {

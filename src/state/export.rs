@@ -11,6 +11,7 @@ use super::table::Table;
 use super::word::{MAX_TIME, Word};
 use crate::clock::Clock;
 use crate::quota::Quota;
+use crate::quotas::ChangeError;
 
 /// The permits of a key. Ages are in nanoseconds, and negative if a clock lags behind.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -105,6 +106,35 @@ impl Plan {
 }
 
 impl Table {
+    /// The number of slots.
+    pub(crate) fn slots(&self) -> usize {
+        self.plans().all.len()
+    }
+
+    /// The quotas of each slot.
+    pub(crate) fn quotas_of_slots(&self) -> Vec<Arc<[Quota]>> {
+        self.plans().all.iter().map(|version| Arc::clone(&version.quotas)).collect()
+    }
+
+    /// The keys with quotas of their own, and these.
+    pub(crate) fn own_quotas(&self) -> BTreeMap<u64, Arc<[Quota]>> {
+        let mut all = BTreeMap::new();
+        for plans in self.shards().iter().map(|shard| shard.plans()) {
+            let own = plans.own.iter().flat_map(|own| own.iter());
+            all.extend(own.map(|(key, version)| (key.tag(), Arc::clone(&version.quotas))));
+        }
+        all
+    }
+
+    /// Gives a key quotas of its own, before the first request. Returns whether there can be such a
+    /// key. The error is the reason why it can't have these quotas.
+    pub(crate) fn import_own(&self, tag: u64, quotas: &[Quota], clock: &impl Clock) -> Result<bool, ChangeError> {
+        let Some(key) = Key::with_tag(tag).filter(|key| key.slot() < self.slots()) else { return Ok(false) };
+        ChangeError::check(&self.version(key.slot()).quotas, quotas)?;
+        self.change_own(key, quotas, clock);
+        Ok(true)
+    }
+
     /// Exports each key with its quotas, while other threads decide.
     pub(crate) fn export(&self, clock: &impl Clock) -> BTreeMap<u64, (Export, Arc<[Quota]>)> {
         let mut exports = BTreeMap::new();

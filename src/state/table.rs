@@ -1,7 +1,5 @@
 //! The table: the shards of a limiter, its quotas, and its places.
 
-#[cfg(feature = "snapshot")]
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::claims::{Claims, Part};
@@ -15,8 +13,6 @@ use crate::clock::Clock;
 use crate::decision::{Decision, FastDecision, PerQuota};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
-#[cfg(feature = "snapshot")]
-use crate::quotas::ChangeError;
 use crate::sync::CachePadded;
 use crate::sync::plain::{AtomicU64, Ordering};
 
@@ -100,7 +96,7 @@ impl Table {
 
     #[inline(always)]
     pub(super) fn shard(&self, key: Key) -> &Shard {
-        &self.shared.shards[self.shard_of(key)]
+        &self.shards()[self.shard_of(key)]
     }
 
     /// The number of a key's shard.
@@ -114,42 +110,9 @@ impl Table {
         Context { shared: &self.shared, clock }
     }
 
-    #[cfg(feature = "snapshot")]
-    pub(super) fn shards(&self) -> impl Iterator<Item = &Shard> {
-        self.shared.shards.iter().map(|shard| &**shard)
-    }
-
-    /// The number of slots.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn slots(&self) -> usize {
-        self.plans().all.len()
-    }
-
-    /// The quotas of each slot.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn quotas_of_slots(&self) -> Vec<Arc<[Quota]>> {
-        self.plans().all.iter().map(|version| Arc::clone(&version.quotas)).collect()
-    }
-
-    /// The keys with quotas of their own, and these.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn own_quotas(&self) -> BTreeMap<u64, Arc<[Quota]>> {
-        let mut all = BTreeMap::new();
-        for plans in self.shards().map(Shard::plans) {
-            let own = plans.own.iter().flat_map(|own| own.iter());
-            all.extend(own.map(|(key, version)| (key.tag(), Arc::clone(&version.quotas))));
-        }
-        all
-    }
-
-    /// Gives a key quotas of its own, before the first request. Returns whether there can be such a
-    /// key. The error is the reason why it can't have these quotas.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn import_own(&self, tag: u64, quotas: &[Quota], clock: &impl Clock) -> Result<bool, ChangeError> {
-        let Some(key) = Key::with_tag(tag).filter(|key| key.slot() < self.slots()) else { return Ok(false) };
-        ChangeError::check(&self.version(key.slot()).quotas, quotas)?;
-        self.change_own(key, quotas, clock);
-        Ok(true)
+    #[inline(always)]
+    pub(super) fn shards(&self) -> &[CachePadded<Shard>] {
+        &self.shared.shards
     }
 
     /// Swaps the words of all parts, or none.
@@ -158,8 +121,8 @@ impl Table {
     }
 
     /// The plans of the last shard, which a change comes to when all others have it.
-    fn plans(&self) -> Arc<Plans> {
-        self.shared.shards[self.shared.shards.len() - 1].plans()
+    pub(super) fn plans(&self) -> Arc<Plans> {
+        self.shards()[self.shards().len() - 1].plans()
     }
 
     /// The current version of a slot.
@@ -203,14 +166,14 @@ impl Table {
     pub(super) fn make_room(&self, places: u64, clock: &impl Clock) -> Result<(), u64> {
         let with = self.with(clock);
         let (shards, cells) = if self.shared.places.cap <= SMALL_CAP {
-            (0..self.shared.shards.len(), 0..usize::MAX)
+            (0..self.shards().len(), 0..usize::MAX)
         } else {
             let turn = usize::try_from(self.cursor.fetch_add(1, Ordering::Relaxed)).unwrap_or(0);
-            let (shard, start) = (turn % self.shared.shards.len(), turn / self.shared.shards.len() * COLLECTED);
+            let (shard, start) = (turn % self.shards().len(), turn / self.shards().len() * COLLECTED);
             (shard..shard + 1, start..start + COLLECTED)
         };
         let mut earliest = None;
-        for shard in &self.shared.shards[shards] {
+        for shard in &self.shards()[shards] {
             while self.shared.places.free() < places {
                 if let Err(over_at) = shard.collect(with, cells.clone()) {
                     earliest = over_at.into_iter().chain(earliest).min();
@@ -249,7 +212,7 @@ impl Table {
 
     /// Forgets every key.
     pub(crate) fn clear(&self, clock: &impl Clock) {
-        for shard in &self.shared.shards {
+        for shard in self.shards() {
             for key in shard.keys() {
                 shard.forget(self.with(clock), key);
             }
@@ -259,7 +222,7 @@ impl Table {
     pub(crate) fn counts(&self, clock: &impl Clock) -> TableCounts {
         let with = self.with(clock);
         let mut counts = TableCounts { live_keys: 0, cells: 0 };
-        for shard in &self.shared.shards {
+        for shard in self.shards() {
             for key in shard.keys() {
                 let live =
                     shard.look(with, key, |version, place, word, now| Some(version.plan.over_at(place, word) > now));
@@ -287,8 +250,8 @@ impl Table {
 
     /// Bytes on the heap.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.shared.shards)
-            + self.shared.shards.iter().map(|shard| shard.bytes()).sum::<usize>()
+        size_of_val(self.shards())
+            + self.shards().iter().map(|shard| shard.bytes()).sum::<usize>()
             + self.shared.claims.bytes()
     }
 
@@ -322,13 +285,13 @@ impl Table {
         let plans = self.plans();
         if *plans.all[slot].quotas != *quotas {
             let version = plans.version(quotas);
-            for shard in &self.shared.shards {
+            for shard in self.shards() {
                 shard.set_plans(self.with(clock), |plans| plans.with(slot, &version));
             }
         }
     }
 
-    fn change_own(&self, key: Key, quotas: &[Quota], clock: &impl Clock) {
+    pub(super) fn change_own(&self, key: Key, quotas: &[Quota], clock: &impl Clock) {
         let _turn = self.turn();
         let plans = self.shard(key).plans();
         if plans.own_of(key).is_none_or(|own| *own.quotas != *quotas) {

@@ -2,7 +2,6 @@
 //! charged or none.
 
 use super::key::Key;
-use super::places::Taken;
 use super::plan::{Ask, AskKind};
 use super::shard::{Full, Prepared, Request, back_off};
 use super::table::{Refundable, Table};
@@ -100,31 +99,22 @@ impl Table {
         asked: Asked<'_>,
         clock: &impl Clock,
         mut left: Option<&mut PerQuota>,
-        refundable: Option<&mut Vec<Refundable>>,
+        mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Option<Decision> {
         let with = self.with(clock);
-        let mut prepared: [Option<(Key, Prepared)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
-        let mut taken: [Option<Taken<'_>>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
-        let (mut admission, mut skips) = (Admission::UNCOUNTED, false);
+        let mut prepared: [Option<(Key, Prepared<'_>)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
+        let (mut decision, mut skips) = (Decision::Admitted(Admission::UNCOUNTED), false);
         let is_single = asked.requests().nth(1).is_none();
         for (dimension, request) in asked.requests() {
             if let Some(left) = left.as_deref_mut() {
                 left.begin(dimension);
             }
-            let (shard, place) = (self.shard(request.key), &mut taken[dimension]);
-            match shard.prepare(with, request, place, left.as_deref_mut()) {
+            match self.shard(request.key).prepare(with, request, left.as_deref_mut()) {
                 Ok(another) => {
                     let another = another?;
-                    match Decision::from(another.decision) {
-                        Decision::Admitted(of_key) => admission = of_key.and(admission),
-                        Decision::Denied(denial) => {
-                            if !is_single || !another.commit() {
-                                return None;
-                            }
-                            shard.keep_up(with, &another.seat.arena);
-                            taken.into_iter().flatten().for_each(Taken::keep);
-                            return Some(Decision::Denied(denial.in_dimension(dimension)));
-                        }
+                    decision = and(decision, (dimension, another.decision.into()));
+                    if decision.is_denied() && !is_single {
+                        return None;
                     }
                     prepared[dimension] = Some((request.key, another));
                 }
@@ -137,29 +127,27 @@ impl Table {
                 Err(Full) => return None,
             }
         }
-        if skips {
-            self.count_refused();
-        }
         if !self.commit(&prepared) {
             return None;
         }
+        if skips {
+            self.count_refused();
+        }
+        for (key, prepared) in prepared.iter_mut().flatten() {
+            prepared.keep_place();
+            if let Some(refundable) = refundable.as_deref_mut().filter(|_| decision.is_admitted()) {
+                refundable.push(Refundable { key: *key, cost: asked.ask.cost, charged: prepared.charged });
+            }
+        }
+        // The clock may panic here.
         for (key, prepared) in prepared.iter().flatten() {
             self.shard(*key).keep_up(with, &prepared.seat.arena);
         }
-        taken.into_iter().flatten().for_each(Taken::keep);
-        if let Some(refundable) = refundable {
-            let charge = |(key, prepared): &(Key, Prepared)| Refundable {
-                key: *key,
-                cost: asked.ask.cost,
-                charged: prepared.charged,
-            };
-            refundable.extend(prepared.iter().flatten().map(charge));
-        }
-        Some(Decision::Admitted(admission))
+        Some(decision)
     }
 
     /// Swaps the words of all keys, or of none. Returns whether it did.
-    fn commit(&self, prepared: &[Option<(Key, Prepared)>]) -> bool {
+    fn commit(&self, prepared: &[Option<(Key, Prepared<'_>)>]) -> bool {
         let prepared = || prepared.iter().flatten();
         let Some((key, first)) = prepared().next() else { return true };
         if prepared().nth(1).is_none() {

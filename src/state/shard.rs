@@ -155,15 +155,17 @@ impl Seat {
 }
 
 /// The answer to a request, which is so as soon as the word of the seat is swapped.
-pub(super) struct Prepared {
+pub(super) struct Prepared<'a> {
     pub(super) seat: Seat,
     /// The same word, if it stays.
     new: Word,
     pub(super) decision: FastDecision,
     pub(super) charged: Charged,
+    /// The place of a key that gets its first permits.
+    taken: Option<Taken<'a>>,
 }
 
-impl Prepared {
+impl Prepared<'_> {
     /// Swaps the word, if it still stands. Returns whether it did.
     pub(super) fn commit(&self) -> bool {
         self.new == self.seat.word || self.seat.cell().word.swap(self.seat.word, self.new)
@@ -175,6 +177,11 @@ impl Prepared {
         #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
         let name = CellName { shard: shard as u32, arena: arena.number, place: *place as u32 };
         Part { name, word: &self.seat.cell().word, old: *word, new: self.new }
+    }
+
+    /// The word is swapped: the key has its place from now on.
+    pub(super) fn keep_place(&mut self) {
+        self.taken.take().into_iter().for_each(Taken::keep);
     }
 }
 
@@ -236,17 +243,17 @@ impl Shard {
     }
 
     /// One attempt at a decision: the word that the request wants for its key, a part of a joint
-    /// claim perhaps. The key gets a cell if it has none. If it gets its first permits, its place is
-    /// in `taken`. `None` if another thread was faster, the cost is above the limit, or the arena had
-    /// to be rebuilt.
+    /// claim perhaps. The key gets a cell if it has none, and takes a place if it gets its first
+    /// permits. `None` if another thread was faster, the cost is above the limit, or the arena had to
+    /// be rebuilt.
     #[inline(always)]
     pub(super) fn prepare<'a, C: Clock>(
         &self,
         with: Context<'a, C>,
         request: Request,
-        taken: &mut Option<Taken<'a>>,
         left: Option<&mut PerQuota>,
-    ) -> Result<Option<Prepared>, Full> {
+    ) -> Result<Option<Prepared<'a>>, Full> {
+        let mut taken = None;
         let root = self.root.load();
         let known = match root.find(request.key) {
             Found::Cell(place, cell) => Some((place, cell.word.load())).filter(|(_, word)| word.is_open()),
@@ -256,7 +263,7 @@ impl Shard {
             Some((place, word)) => Seat { arena: root, place, word, vacant_until: None, now: with.now() },
             // It takes no place.
             None if request.ask.cost > root.plans.of(request.key).most => return Ok(None),
-            None => self.seat(with, request.key, taken)?,
+            None => self.seat(with, request.key, &mut taken)?,
         };
         if request.ask.cost > seat.version(request.key).most {
             return Ok(None);
@@ -273,10 +280,10 @@ impl Shard {
             }
         };
         if seat.vacant_until.is_none() || new == seat.word {
-            *taken = None;
+            taken = None;
         }
         let charged = Charged { mark, life: seat.cell().hint.life() };
-        Ok(Some(Prepared { seat, new, decision, charged }))
+        Ok(Some(Prepared { seat, new, decision, charged, taken }))
     }
 
     /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a

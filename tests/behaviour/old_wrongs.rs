@@ -1,7 +1,7 @@
 //! Wrongs that earlier versions had, found by random play and by users.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tollgate::{ChangeError, Clock, Decision, DenialReason, JointLimiter, Limiter, MockClock, Penalty, Quota};
@@ -214,6 +214,36 @@ fn a_clock_that_panics_in_a_keys_first_request_loses_no_place() {
     }
     clock.0.store(false, Ordering::SeqCst);
     assert_eq!([200, 201, 202].map(|key| limiter.try_acquire(key).is_admitted()), [true, true, false]);
+}
+
+/// Also if the rings of the request make a rebuild due, which reads the clock once it is decided.
+#[test]
+fn a_clock_that_panics_in_a_joint_request_loses_and_frees_no_place() {
+    struct Panics(AtomicU64);
+    impl Clock for &Panics {
+        fn now(&self) -> u64 {
+            assert_ne!(self.0.fetch_sub(1, Ordering::SeqCst), 1, "no time");
+            1 << 40
+        }
+    }
+    const MANY: u32 = 600;
+    let (mut granted, mut panicked_late) = (0, 0);
+    for reading in 1..60 {
+        let clock: &'static Panics = Box::leak(Box::new(Panics(AtomicU64::new(0))));
+        let builder = JointLimiter::<(u32, u32)>::builder().dimension("one", [Quota::per_hour(MANY)]);
+        let limiter = builder.dimension("two", [Quota::per_hour(MANY)]).key_cap(4).clock(clock).build().unwrap();
+        let ask = |keys| limiter.try_acquire_n(keys, MANY).unwrap().is_admitted();
+        clock.0.store(reading, Ordering::SeqCst);
+        let answer = catch_unwind(AssertUnwindSafe(|| ask((1, 1))));
+        clock.0.store(0, Ordering::SeqCst);
+        let has_permits = limiter.peek((1, 1)).unwrap().is_denied();
+        assert!(answer.is_err() || has_permits, "reading {reading}");
+        granted += u32::from(has_permits);
+        panicked_late += u32::from(has_permits && answer.is_err());
+        let more = [ask((2, 2)), ask((3, 3))];
+        assert_eq!(more, [true, !has_permits], "reading {reading}");
+    }
+    assert!(granted > 1 && panicked_late > 0, "{granted} granted, {panicked_late} with a panic afterwards");
 }
 
 #[test]

@@ -76,10 +76,9 @@ impl World {
         }
         let mut lost = 0;
         loop {
-            let mut taken = None;
             let (shard, with) = (self.shard(), self.with(clock));
-            if let Some(prepared) = shard.prepare(with, request, &mut taken, None)?.filter(Prepared::commit) {
-                taken.into_iter().for_each(Taken::keep);
+            if let Some(mut prepared) = shard.prepare(with, request, None)?.filter(Prepared::commit) {
+                prepared.keep_place();
                 shard.keep_up(with, &prepared.seat.arena);
                 return Ok((prepared.decision, prepared.charged));
             }

@@ -130,7 +130,7 @@ impl Model {
     fn claim(&self, number: u64) {
         let request = Request { key: key(number), ask: super::Ask::acquire(1) };
         let with = self.world.with(&self.clock);
-        let prepared = self.world.shard().prepare(with, request, &mut None, None).expect("there is a place");
+        let prepared = self.world.shard().prepare(with, request, None).expect("there is a place");
         let Some(prepared) = prepared else { return };
         if self.world.shared.claims.claim(&self.world.shared, &mut [prepared.part(0)]) {
             let stamp = u64::try_from(prepared.charged.mark).unwrap() - crate::state::word::TIME_ZERO;

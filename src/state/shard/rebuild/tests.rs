@@ -9,6 +9,23 @@ const QUOTA: (u32, u64) = (5, 100);
 /// More keys than any test has.
 const CAP: usize = 99;
 
+/// It does not wait until the sweep comes to it.
+#[test]
+fn a_request_that_meets_a_frozen_word_moves_its_key_first() {
+    const KEYS: u64 = 60;
+    let world = World::new(&[log(QUOTA.0, QUOTA.1)], CAP, 64);
+    let (shard, clock) = (world.shard(), At(0));
+    assert!((0..KEYS).all(|number| world.ask(number, 1, &clock) == Answer::Admitted { stamp: 0 }));
+    let root = Arc::clone(&shard.root.load());
+    assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
+    let place_of = |number| if let Found::Cell(place, _) = root.find(key(number)) { place } else { unreachable!() };
+    let last = (0..KEYS).max_by_key(|&number| place_of(number)).unwrap();
+    let _ = freeze(world.with(&clock), &root, root.cell(place_of(last)), key(last));
+    assert_eq!(world.ask(last, 1, &clock), Answer::Admitted { stamp: 0 });
+    let frozen = root.cells().filter(|cell| cell.word.load().is_frozen()).count();
+    assert!(frozen <= 1 + 2 * PAGE, "{frozen} of {KEYS} keys");
+}
+
 /// A clock at whose n-th reading another thread forgets the key.
 struct Forgets<'a>(&'a World, Counter<u32>);
 

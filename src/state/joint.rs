@@ -103,7 +103,7 @@ impl Table {
     ) -> Option<Decision> {
         let with = self.with(clock);
         let mut prepared: [Option<(Key, Prepared<'_>)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
-        let (mut decision, mut skips) = (Decision::Admitted(Admission::UNCOUNTED), false);
+        let (mut admission, mut denied, mut skips) = (Admission::UNCOUNTED, None, false);
         let is_single = asked.requests().nth(1).is_none();
         for (dimension, request) in asked.requests() {
             if let Some(left) = left.as_deref_mut() {
@@ -112,9 +112,10 @@ impl Table {
             match self.shard(request.key).prepare(with, request, left.as_deref_mut()) {
                 Ok(another) => {
                     let another = another?;
-                    decision = and(decision, (dimension, another.decision.into()));
-                    if decision.is_denied() && !is_single {
-                        return None;
+                    match another.decision.into() {
+                        Decision::Admitted(of_key) => admission = of_key.and(admission),
+                        Decision::Denied(denial) if is_single => denied = Some(denial.in_dimension(dimension)),
+                        Decision::Denied(_) => return None,
                     }
                     prepared[dimension] = Some((request.key, another));
                 }
@@ -135,15 +136,15 @@ impl Table {
         }
         for (key, prepared) in prepared.iter_mut().flatten() {
             prepared.keep_place();
-            if let Some(refundable) = refundable.as_deref_mut().filter(|_| decision.is_admitted()) {
+            if let Some(refundable) = refundable.as_deref_mut().filter(|_| denied.is_none()) {
                 refundable.push(Refundable { key: *key, cost: asked.ask.cost, charged: prepared.charged });
             }
         }
         // The clock may panic here.
         for (key, prepared) in prepared.iter().flatten() {
-            self.shard(*key).keep_up(with, &prepared.seat.arena);
+            self.shard(*key).keep_up(with, &prepared.arena);
         }
-        Some(decision)
+        Some(denied.map_or(Decision::Admitted(admission), Decision::Denied))
     }
 
     /// Swaps the words of all keys, or of none. Returns whether it did.

@@ -79,7 +79,7 @@ impl World {
             let (shard, with) = (self.shard(), self.with(clock));
             if let Some(mut prepared) = shard.prepare(with, request, None)?.filter(Prepared::commit) {
                 prepared.keep_place();
-                shard.keep_up(with, &prepared.seat.arena);
+                shard.keep_up(with, &prepared.arena);
                 return Ok((prepared.decision, prepared.charged));
             }
             if request.ask.cost > shard.version_of(request.key, |version| version.most) {

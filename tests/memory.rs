@@ -283,6 +283,43 @@ fn refunds_take_memory_for_the_live_permits_only() {
     counted.finish();
 }
 
+/// Each refund copies the stamps to another ring, and no other request comes.
+#[test]
+fn refunds_one_after_the_other_take_no_more_than_the_permits() {
+    const LIMIT: u32 = 2048;
+    let quota = Quota::new(LIMIT, WINDOW);
+    let limiter = DirectLimiter::with_clock(quota, MockClock::new()).expect("a good quota");
+    let reserve = || limiter.reserve(1, Duration::ZERO).expect("within the limit").commit();
+    let receipts: Vec<_> = (0..LIMIT).map(|_| reserve()).collect();
+    let full = limiter.counts().bytes;
+    let mut most = 0;
+    for receipt in receipts {
+        assert_eq!(limiter.refund(receipt).expect("its limiter"), 1);
+        most = most.max(limiter.counts().bytes);
+    }
+    assert_at_most(most as f64 / full as f64, 4.0, "times the memory of all permits, at most, during refunds");
+}
+
+/// The first key of a joint request takes a ring before the second denies it.
+#[test]
+fn denied_joint_requests_take_memory_for_the_live_permits_only() {
+    let clock = MockClock::new();
+    let builder = JointLimiter::<(u32, u32)>::builder().dimension("user", [Quota::new(1000, WINDOW)]);
+    let limiter = builder.dimension("address", [Quota::new(200, WINDOW)]).clock(clock.clone()).build();
+    let limiter = limiter.expect("good quotas");
+    for _ in 0..64 {
+        clock.advance(Duration::from_nanos(1));
+        assert!(limiter.try_acquire_n((7, 7), 1).expect("within the limit").is_admitted());
+    }
+    assert!(limiter.try_acquire_n((8, 7), 136).expect("within the limit").is_admitted());
+    let before = limiter.counts().bytes;
+    for _ in 0..5000 {
+        clock.advance(Duration::from_nanos(1));
+        assert!(limiter.try_acquire((7, 7)).expect("two keys").is_denied());
+    }
+    assert_at_most(limiter.counts().bytes as f64 / before as f64, 3.0, "times the memory after 5,000 denials");
+}
+
 /// An account takes as much as a log with one permit, however many are granted.
 #[test]
 fn a_million_keys_with_a_token_bucket() {

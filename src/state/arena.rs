@@ -225,9 +225,10 @@ impl Arena {
         if !matches!(Next::clone(&next), Next::None) {
             return false;
         }
-        let linked = self.next.swap(&next, Arc::new(Next::Arena(successor())));
+        let successor = Arc::new(Next::Arena(successor()));
+        // First: if the thread stops behind the swap, others know that there are pages to sweep.
         self.rings.fall_due();
-        linked
+        self.next.swap(&next, successor)
     }
 
     /// Lets the successor go, which is the root.

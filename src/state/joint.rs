@@ -74,6 +74,10 @@ impl Table {
             if let Some(decision) = self.attempt(asked, clock, left.as_deref_mut(), refundable.as_deref_mut()) {
                 return decision;
             }
+            // It may have taken rings, and it may wait for a rebuild.
+            for (_, Request { key, .. }) in asked.requests() {
+                self.shard(key).keep_up(self.with(clock), &self.shard(key).root());
+            }
             let Preview { status, is_at_cap, has_new } = self.look(asked, clock);
             if let Some(denial) = status.denial() {
                 let may_fit = !denial.never_fits();

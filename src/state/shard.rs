@@ -433,6 +433,8 @@ impl Shard {
             let refunded = seat.version(key).plan.refund(seat.place(), seat.word, seat.now, cost, charged.mark);
             refunded.map(|(new, permits)| ((permits > 0).then_some(new), permits))
         });
+        // It may have taken a ring.
+        self.keep_up(with, &self.root());
         refunded.unwrap_or(0)
     }
 
@@ -461,8 +463,13 @@ impl Shard {
 
     /// The root, and the arenas that its keys move to.
     fn arenas(&self) -> impl Iterator<Item = Arc<Arena>> {
-        let next = |arena: &Arc<Arena>| if let Next::Arena(next) = arena.next() { Some(next) } else { None };
-        core::iter::successors(Some(Arc::clone(&self.root.load())), next)
+        let root = || Arc::clone(&self.root.load());
+        core::iter::successors(Some(root()), move |arena| match arena.next() {
+            Next::None => None,
+            Next::Arena(next) => Some(next),
+            // The root has been swapped meanwhile.
+            Next::Gone => Some(root()),
+        })
     }
 
     /// The keys that have a cell, in any arena.
@@ -487,9 +494,7 @@ impl Shard {
 
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
-        let root = self.root.load();
-        let further = if let Next::Arena(successor) = root.next() { successor.bytes() } else { 0 };
-        root.bytes() + further
+        self.arenas().map(|arena| arena.bytes()).sum()
     }
 }
 

@@ -118,9 +118,13 @@ impl<const WARMS_UP: bool> Line<WARMS_UP> {
         }
         let [free_at, rest] = if WARMS_UP { from.at(state, now) } else { from.fields(state) };
         let free_at = self.rate.same_time(from.rate, free_at).min(self.latest(now));
-        // Receipts of before are told apart.
-        let rest = if WARMS_UP { self.store.as_cold(from.store, rest) } else { (rest + 1) % (1 << 32) };
-        self.state(free_at, rest)
+        // Receipts of before are told apart. Rates may have the same ticks, so a warm-up may be as it was.
+        if !WARMS_UP {
+            return self.state(free_at, (rest + 1) % (1 << 32));
+        }
+        let rest = self.store.as_cold(from.store, rest);
+        let converted = self.state(free_at, rest);
+        if converted == state { self.state(free_at, rest + 1) } else { converted }
     }
 }
 

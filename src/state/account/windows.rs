@@ -1,7 +1,7 @@
 //! Counts in windows of one length: the fixed window, and the sliding window counter.
 //!
 //! ```text
-//! { moves: 8, current: 31, start: 62 }                  fixed window
+//! { moves: 32, current: 31, start: 62 }                 fixed window
 //! { moves: 23, current: 20, previous: 20, start: 62 }   sliding window counter
 //! ```
 //!
@@ -86,7 +86,7 @@ impl<const SLIDES: bool> Windows<SLIDES> {
     const START: Field = Field::first(62);
     const PREVIOUS: Field = Self::START.then(if SLIDES { 20 } else { 0 });
     const CURRENT: Field = Self::PREVIOUS.then(if SLIDES { 20 } else { 31 });
-    const MOVES: Field = Self::CURRENT.then(if SLIDES { 23 } else { 8 });
+    const MOVES: Field = Self::CURRENT.then(if SLIDES { 23 } else { 32 });
 
     /// `boundary` is one of those at which windows begin, if they are aligned. A counter's are.
     pub(crate) fn new(limit: u32, window: u64, boundary: Option<u64>) -> Self {
@@ -179,7 +179,11 @@ impl<const SLIDES: bool> Windows<SLIDES> {
         if self == from {
             return state;
         }
-        from.live(Self::counts(state), now).map_or(0, |counts| self.aligned(counts, now))
+        from.live(Self::counts(state), now).map_or(0, |counts| {
+            // The window before the current one has another start under another length.
+            let is_other = counts.previous > 0 && self.window != from.window;
+            self.aligned(Counts { moves: counts.moves + u64::from(is_other), ..counts }, now)
+        })
     }
 
     /// The state with the counts in the aligned window of that time, if windows are aligned.

@@ -64,8 +64,8 @@ impl Shard {
         }
     }
 
-    /// Begins a rebuild if one is due, or helps with it. A request does so once it is decided: before,
-    /// it might freeze the word that the request is about to swap, each time anew.
+    /// Begins a rebuild if one is due, or helps with it. A request does so once it has swapped its word:
+    /// before, it might freeze the word, each time anew.
     #[inline]
     pub(in crate::state) fn keep_up<C: Clock>(&self, with: Context<'_, C>, arena: &Arc<Arena>) {
         if arena.rings.are_due() {
@@ -204,6 +204,8 @@ impl Shard {
                     };
                     let Some(mut moved) = moved else {
                         self.rebuild(with, &found);
+                        // It has a successor. The copy goes on there.
+                        let _ = there.word.swap(Word::NEW, Word::NEW.frozen());
                         to = found;
                         continue;
                     };

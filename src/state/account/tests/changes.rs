@@ -168,6 +168,40 @@ fn a_receipt_of_before_a_change_of_the_length_is_worth_nothing_in_a_window_that_
     }
 }
 
+/// Seconds, as they are usual.
+#[test]
+fn usual_lengths_of_fixed_windows_have_numbers_that_differ() {
+    let lengths =
+        [1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 21_600, 43_200, 86_400, 604_800];
+    let opened = |seconds: u64| charged(window(5, seconds * SECOND, Some(0)), 0, START, 1) >> 93;
+    let mut numbers = lengths.map(opened);
+    numbers.sort_unstable();
+    assert!(numbers.windows(2).all(|pair| pair[0] != pair[1]), "{numbers:?}");
+}
+
+/// The window before the current one has another start under another length.
+#[test]
+fn a_receipt_of_two_windows_ago_refunds_nothing_after_a_change_of_the_length() {
+    let (short, long) = (counter(10, 10, START), counter(10, 20, START));
+    let receipt = charged(short, 0, START + 5, 3);
+    let state = charged(short, receipt, START + 19, 5);
+    let state = long.converted(&short, state, START + 25);
+    assert_eq!(long.refund(state, START + 25, receipt, 3), None);
+}
+
+/// Four in a second and two in a second are one in a period each.
+#[test]
+fn a_receipt_of_before_a_change_of_the_rate_is_worth_nothing_to_a_warm_up() {
+    let of = |rate| {
+        let quota = Quota::warm_up(40, rate, Duration::from_secs(1), Duration::from_secs(10));
+        AnyAccount::of(quota, START_OF_TIME).expect("a warm-up")
+    };
+    let (fast, slow) = (of(4), of(2));
+    let receipt = charged(fast, charged(fast, 0, START, 1), START + 10 * SECOND, 8);
+    let state = slow.converted(&fast, receipt, START + 10 * SECOND);
+    assert_eq!(slow.refund(state, START + 10 * SECOND, receipt, 8), None);
+}
+
 #[test]
 fn a_counters_window_that_is_over_counts_no_more() {
     let (from, to) = (counter(5, 10, START), counter(5, 1000, START));

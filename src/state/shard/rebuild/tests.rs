@@ -3,7 +3,11 @@
 use core::cell::Cell as Counter;
 
 use super::*;
+use crate::fingerprint::Fingerprint;
+use crate::state::joint::Asked;
+use crate::state::plan::Ask;
 use crate::state::shard::kit::{Answer, At, World, key, log};
+use crate::state::table::Table;
 
 const QUOTA: (u32, u64) = (5, 100);
 /// More keys than any test has.
@@ -24,6 +28,55 @@ fn a_request_that_meets_a_frozen_word_moves_its_key_first() {
     assert_eq!(world.ask(last, 1, &clock), Answer::Admitted { stamp: 0 });
     let frozen = root.cells().filter(|cell| cell.word.load().is_frozen()).count();
     assert!(frozen <= 1 + 2 * PAGE, "{frozen} of {KEYS} keys");
+}
+
+/// A clock that panics after so many readings.
+struct Patience(Counter<u32>);
+
+impl Clock for Patience {
+    fn now(&self) -> u64 {
+        let left = self.0.get().checked_sub(1).expect("the request ends");
+        self.0.set(left);
+        5
+    }
+}
+
+/// The thread that changes the quotas has moved the key, and stops before it marks the page. The cost
+/// is above the limit of the root, and within that of the successor.
+#[test]
+fn a_request_above_the_limit_before_a_change_waits_for_no_thread() {
+    let table = Table::new(&[&[log(2, 100)]], CAP, 4);
+    let print = Fingerprint::new(7 << 40, 9 << 40);
+    let ask = |cost| {
+        let asked = Asked { keys: &[Some(print)], ask: Ask::acquire(cost), admits_without_place: false };
+        table.acquire(asked, &Patience(Counter::new(10_000)), None, None)
+    };
+    assert!(ask(1).is_admitted());
+    let (clock, key) = (At(5), Key::of(print));
+    let shard = table.shard(key);
+    let root = Arc::clone(&shard.root());
+    let more = root.plans.version(&[log(5, 100)]);
+    assert!(root.link(|| Arena::new(1, Arc::new(root.plans.with(0, &more)), root.len(), 16)));
+    let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key), root.next()) else { unreachable!() };
+    shard.move_cell(table.with(&clock), &root, cell, key, &successor);
+    assert!(ask(3).is_admitted());
+}
+
+/// Numbers of rings run out while keys are copied.
+#[test]
+fn a_copy_without_a_name_for_its_ring_goes_on_in_the_next_arena() {
+    let world = World::new(&[log(50, 100)], CAP, 4);
+    let (shard, clock) = (world.shard(), At(0));
+    assert!((0..2).all(|_| world.ask(0, 1, &clock) == Answer::Admitted { stamp: 0 }));
+    assert_eq!(world.ask(0, 1, &At(1)), Answer::Admitted { stamp: 1 });
+    let root = Arc::clone(&shard.root());
+    assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
+    let Next::Arena(successor) = root.next() else { unreachable!() };
+    successor.rings.run_out();
+    for _ in 0..99 {
+        shard.keep_up(world.with(&clock), &shard.root());
+    }
+    assert_eq!((shard.arenas().count(), world.left(0, &At(1))), (1, Some(47)));
 }
 
 /// A clock at whose n-th reading another thread forgets the key.

@@ -1,4 +1,4 @@
-//! [`LimiterBuilder`]: the options of a limiter, except its quotas.
+//! [`LimiterBuilder`]: the quotas and the options of a limiter.
 
 pub(crate) mod joint;
 
@@ -126,7 +126,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         /// default.
         ///
         /// Counting costs one write per decision, to one of several counters chosen by thread.
-        /// Without counting, a denial writes nothing.
+        /// Without counting, no counter is written.
         ///
         /// ```
         /// use tollgate::{DecisionCounts, Limiter, Quota};

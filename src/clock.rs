@@ -22,8 +22,8 @@ use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 /// clock that stands still.
 ///
 /// One effect remains: a limiter drops keys that have expired, and those that are forgotten. By a
-/// clock that went back, the permits of a key that has none count as granted when the last of the
-/// keys dropped near it ended. That is never later than the latest reading of any thread.
+/// clock that went back, the first permits of a key count as granted no earlier than the permits of
+/// any key that was dropped near it ended. That is never later than the latest reading of any thread.
 ///
 /// # Range
 /// A limiter distinguishes readings up to 109 years after the origin. Later it denies too many

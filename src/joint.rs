@@ -112,13 +112,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// It peeks at each key first. If no key denies the request, it looks each key up again and
-    /// claims the permits of all in one step. A denial writes nothing, with three exceptions:
-    ///
-    /// - The limiter counts denials (see [`Decision::Denied`]).
-    /// - The request finds an unfinished request, and finishes it.
-    /// - A token bucket that does not [start full](Quota::starting_with) begins to fill with the
-    ///   key's first request, even if it denies that request.
+    /// It claims the permits of all keys in one step. If a key denies the request, it looks at each
+    /// key, and tells the longest wait. A denial charges nothing. A token bucket that does not
+    /// [start full](Quota::starting_with) begins to fill with the key's first request, even if it
+    /// denies that request.
     ///
     /// # Errors
     ///
@@ -190,8 +187,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.decide_many_together(requests, self.engine.names.len())
     }
 
-    /// As [`try_acquire`](Self::try_acquire), with the permits left of every quota of every key at
-    /// the same instant.
+    /// As [`try_acquire`](Self::try_acquire), with the permits left of every quota of every key. Beside
+    /// an admission they are all of one instant.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};

@@ -63,12 +63,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     ///
-    /// This costs one hash, one clock reading and one look-up. A denial writes nothing, with two
-    /// exceptions:
-    ///
-    /// - The limiter counts denials (see [`Decision::Denied`]).
-    /// - The quotas have changed since the key's last request. Then the request updates the key's
-    ///   account. A log needs no update.
+    /// This costs one hash, one clock reading and one look-up. A denial charges nothing.
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
         let fingerprint = self.fingerprint(&key);
         self.engine.decide_or_ask(fingerprint, 1, |ask| self.ask(key, fingerprint, ask, None))

@@ -427,7 +427,6 @@ fn small_limiters_are_small() {
     counted.finish();
 }
 
-/// A limiter that has done everything gives back everything.
 /// As the documentation of each says.
 #[test]
 fn the_docs_tell_the_size_of_a_limiter() {
@@ -441,6 +440,7 @@ fn the_docs_tell_the_size_of_a_limiter() {
     }
 }
 
+/// A limiter that has done everything gives back everything.
 #[test]
 fn dropping_gives_everything_back() {
     for policy in POLICIES {

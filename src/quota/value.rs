@@ -112,7 +112,7 @@ impl Quota {
     }
 
     /// The permits that flow into a bucket, or out of it, in each period: the refill or the leak,
-    /// and `per`. `None` for a quota without a rate.
+    /// and `per`. `None` for logs, windows and the warm-up.
     ///
     /// ```
     /// use std::time::Duration;

@@ -89,7 +89,7 @@ impl<const WARMS_UP: bool> Line<WARMS_UP> {
         time.with(free_at) | other.with(rest)
     }
 
-    /// The same at a time: free no earlier than then, with what was stored while the line was idle.
+    /// The fields at a time: free no earlier than then, with what was stored while the line was idle.
     #[inline]
     fn at(&self, state: u128, now: u64) -> [u128; 2] {
         let ([free_at, rest], ticks) = (self.fields(state), self.rate.ticks(now));
@@ -166,7 +166,7 @@ impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
         }
     }
 
-    /// A warm-up is as new once it has been idle for as long as it takes to be as cold.
+    /// A warm-up is as new once it is cold.
     fn over_at(&self, state: u128) -> u64 {
         let [free_at, rest] = self.fields(state);
         let idle = if WARMS_UP && state > 0 { self.store.until_cold(rest) } else { 0 };

@@ -73,7 +73,7 @@ struct Counts {
     /// The permits of the window before; always zero if the window is fixed.
     previous: u64,
     current: u64,
-    /// How often the counts have moved to other windows than their own.
+    /// Changes when the counts move to other windows than their own.
     moves: u64,
 }
 
@@ -212,7 +212,7 @@ impl<const SLIDES: bool> Account for Windows<SLIDES> {
         Verdict::Admit { state: Self::state(Counts { current, ..counts }), delay_ns: 0 }
     }
 
-    /// From the count that they were added to, while that counts.
+    /// Takes the permits off the count that they were added to, while that counts.
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
         let (mut held, then) = (Self::counts(state), Self::counts(after));
         let (charged, until) = if held.start == then.start {

@@ -78,7 +78,7 @@ impl Shard {
     fn rebuild<C: Clock>(&self, with: Context<'_, C>, arena: &Arc<Arena>) {
         arena.link(|| {
             let (cells, slots) = self.needed(with, arena);
-            // An arena that is being filled is full of keys that no sample of it can tell.
+            // Keys that have not moved here yet are in no sample of an arena that is being filled.
             let least = if Arc::ptr_eq(&self.root.load(), arena) { 0 } else { 2 * arena.len() };
             Arena::new(arena.number + 1, Arc::clone(&arena.plans), cells.max(least), slots.max(2 * least))
         });
@@ -145,8 +145,8 @@ impl Shard {
         ((keys * 17 / 10 + PAGE).max(LEAST_CELLS), (2 * all(slots) + keys).max(LEAST_SLOTS))
     }
 
-    /// Now and then, looks whether the root is much larger than its keys need. An arena that is
-    /// being filled is not.
+    /// Now and then, looks whether the arena is much larger than its keys need, if it is the root:
+    /// others are being filled.
     fn shrink<C: Clock>(&self, with: Context<'_, C>, arena: &Arc<Arena>) {
         let due = arena.used.load(Ordering::Relaxed) % LOOK_EVERY == LOOK_EVERY / 2
             && arena.len() > 8 * LEAST_CELLS
@@ -178,8 +178,9 @@ impl Shard {
     /// Freezes a word, and copies it to the successor, or the arena behind that: once. It is not copied
     /// if its key has no permits and receipts of before can't be mistaken for later ones.
     ///
-    /// The copy is the first word of the key's new cell. A cell with any other word has had it. A
-    /// new word that is frozen has not, nor will; then the copy goes on behind it.
+    /// The copy is the first word of the key's new cell. Any other word there shows that the key was
+    /// copied. A frozen new word shows that it was not, and will not be: the copy goes to the arena
+    /// behind.
     fn move_cell<C: Clock>(&self, with: Context<'_, C>, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>) {
         let word = freeze(with, arena, cell, key);
         let vacant_until = word.vacant_until();

@@ -81,7 +81,8 @@ impl StepsPlan {
 /// Zero is the state of a key that was never asked. A word that was ever written has a step.
 ///
 /// Rings of one class begin at multiples of their length. So one number names the ring and a place
-/// in it. The names of an arena's rings run out after 4 GiB of slots.
+/// in it. The names of an arena's rings run out after 4 GiB of slots, or earlier, since long rings of all
+/// lengths are counted together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct StepsState {
     /// The newest step. Times are below 2^62, and so are steps of a nanosecond.

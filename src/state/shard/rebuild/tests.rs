@@ -62,21 +62,27 @@ fn a_request_above_the_limit_before_a_change_waits_for_no_thread() {
     assert!(ask(3).is_admitted());
 }
 
-/// Numbers of rings run out while keys are copied.
+/// Numbers of rings run out while a key is copied. It does not wait until the sweep comes to it.
 #[test]
 fn a_copy_without_a_name_for_its_ring_goes_on_in_the_next_arena() {
-    let world = World::new(&[log(50, 100)], CAP, 4);
-    let (shard, clock) = (world.shard(), At(0));
-    assert!((0..2).all(|_| world.ask(0, 1, &clock) == Answer::Admitted { stamp: 0 }));
-    assert_eq!(world.ask(0, 1, &At(1)), Answer::Admitted { stamp: 1 });
+    let world = World::new(&[log(50, 100)], CAP, 64);
+    let shard = world.shard();
+    for (number, time) in (0..60).flat_map(|number| [(number, 0), (number, 1)]) {
+        assert_eq!(world.ask(number, 1, &At(time)), Answer::Admitted { stamp: time });
+    }
     let root = Arc::clone(&shard.root());
-    assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
+    assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), 400, 16)));
     let Next::Arena(successor) = root.next() else { unreachable!() };
     successor.rings.run_out();
-    for _ in 0..99 {
-        shard.keep_up(world.with(&clock), &shard.root());
+    let place_of = |number| if let Found::End(place) = successor.find(key(number)) { place } else { unreachable!() };
+    let last = (0..60).max_by_key(|&number| place_of(number)).unwrap();
+    let Found::Cell(_, cell) = root.find(key(last)) else { unreachable!() };
+    shard.move_cell(world.with(&Patience(Counter::new(20))), &root, cell, key(last), &successor);
+    for _ in 0..999 {
+        shard.keep_up(world.with(&At(5)), &shard.root());
     }
-    assert_eq!((shard.arenas().count(), world.left(0, &At(1))), (1, Some(47)));
+    assert_eq!(shard.arenas().count(), 1);
+    assert!((0..60).all(|number| world.left(number, &At(5)) == Some(48)));
 }
 
 /// A clock at whose n-th reading another thread forgets the key.

@@ -94,9 +94,9 @@ impl Quota {
     /// denied, ask for at most `limit` permits together. So a client that keeps sending faster than
     /// the limit is denied until it slows down.
     ///
-    /// The wait of a denial holds if the key sends no other request until then. Each denial copies
-    /// the key's live stamps. Without this option a denial writes nothing. If one of several quotas
-    /// on a key counts denied requests, all of them do.
+    /// The wait of a denial holds if the key sends no other request until then. Each denial is added
+    /// to the log, so the log takes memory for up to twice its limit. If one of several quotas on a
+    /// key counts denied requests, all of them do.
     ///
     /// - A [reservation](crate::Limiter::reserve) is for now and never for later. A denied
     ///   reservation counts.

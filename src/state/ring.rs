@@ -12,6 +12,7 @@ use once_cell::race::OnceBox;
 
 use super::sync::{AtomicU64, Ordering};
 use super::word::{MAX_CLASS, RingRef};
+use crate::sync::plain;
 
 /// Slots of a page: 4 KiB. Tests want many small ones.
 const PAGE: usize = if cfg!(test) { 8 } else { 1 << 9 };
@@ -59,12 +60,13 @@ pub(super) struct Rings {
     planned: u64,
     /// The slots above which a rebuild is due, which collects the rings that are not in use. While the
     /// arena is being filled there is no such number.
-    room: AtomicU64,
+    room: plain::AtomicU64,
     /// Whether the arena is due for a rebuild, as far as this thread knows.
-    due: AtomicU64,
-    /// The slots handed out in pages, and in long rings.
+    due: plain::AtomicBool,
+    /// The slots handed out.
+    slots: plain::AtomicU64,
+    /// Where the next short ring may begin, in all pages.
     short: AtomicU64,
-    long: AtomicU64,
     /// The number of long rings handed out.
     long_rings_handed: AtomicU64,
     pages: Directory<Page>,
@@ -76,10 +78,10 @@ impl Rings {
     pub(super) fn with_room(slots: usize) -> Self {
         Self {
             planned: slots as u64,
-            room: AtomicU64::new(u64::MAX),
-            due: AtomicU64::new(0),
+            room: plain::AtomicU64::new(u64::MAX),
+            due: plain::AtomicBool::new(false),
+            slots: plain::AtomicU64::new(0),
             short: AtomicU64::new(0),
-            long: AtomicU64::new(0),
             long_rings_handed: AtomicU64::new(0),
             pages: Directory::new(slots.div_ceil(PAGE), new_page),
             long_rings: Directory::new(slots.div_ceil(2 * PAGE), || Box::new(Box::default())),
@@ -89,12 +91,12 @@ impl Rings {
     /// Whether the arena is due for a rebuild, or in one, as far as this thread knows.
     #[inline]
     pub(super) fn are_due(&self) -> bool {
-        self.due.load(Ordering::Relaxed) != 0
+        self.due.load(Ordering::Relaxed)
     }
 
     /// From now on they are due.
     pub(super) fn fall_due(&self) {
-        self.due.store(1, Ordering::Relaxed);
+        self.due.store(true, Ordering::Relaxed);
     }
 
     /// The arena has been filled. From now on it may be full: with the planned slots, or twice
@@ -120,10 +122,9 @@ impl Rings {
                 }
             }
         } else {
-            self.long.fetch_add(len, Ordering::Relaxed);
             self.long_rings_handed.fetch_add(1, Ordering::Relaxed)
         };
-        if self.slots() > self.room.load(Ordering::Relaxed) {
+        if self.slots.fetch_add(len, Ordering::Relaxed) + len > self.room.load(Ordering::Relaxed) {
             self.fall_due();
         }
         let number = u32::try_from(number).ok().filter(|&number| number < 1 << 30)?;
@@ -155,7 +156,7 @@ impl Rings {
     /// The slots handed out.
     #[inline]
     pub(super) fn slots(&self) -> u64 {
-        self.short.load(Ordering::Relaxed) + self.long.load(Ordering::Relaxed)
+        self.slots.load(Ordering::Relaxed)
     }
 
     /// Bytes on the heap.

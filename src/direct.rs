@@ -19,7 +19,7 @@ use crate::quota::Quota;
 use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
-use crate::state::plan::Ask;
+use crate::state::request::Ask;
 use crate::state::table::Refundable;
 
 /// A rate limiter without keys, for a service or an outgoing connection as a whole.

@@ -28,7 +28,7 @@ use crate::quota::Quota;
 use crate::quotas::ChangeError;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
-use crate::state::plan::Ask;
+use crate::state::request::Ask;
 use crate::state::table::{Scope, Table};
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::tier::Tiers;

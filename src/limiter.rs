@@ -17,7 +17,7 @@ use crate::quota::Quota;
 use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
-use crate::state::plan::Ask;
+use crate::state::request::Ask;
 use crate::state::table::Refundable;
 use crate::tier::Tier;
 

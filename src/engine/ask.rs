@@ -13,7 +13,7 @@ use crate::observer::{Feed, Request};
 use crate::penalty::Noted;
 use crate::quota::Quota;
 use crate::state::joint::Asked;
-use crate::state::plan::Ask;
+use crate::state::request::Ask;
 use crate::state::table::Refundable;
 
 /// The keys of one request by their dimensions.

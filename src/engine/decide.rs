@@ -5,7 +5,7 @@ use super::ask::Together;
 use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
-use crate::state::plan::Ask;
+use crate::state::request::Ask;
 use crate::state::table::TOGETHER;
 
 impl<C: Clock, F> Engine<C, F> {

@@ -15,7 +15,7 @@ use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
 use crate::keys::{AsKey, Dimensions, Keys};
 use crate::limiter::Limiter;
-use crate::state::plan::Ask;
+use crate::state::request::Ask;
 
 /// A request for permits that may be so far ahead.
 fn reserve(cost: u32, within: Duration) -> Ask {

@@ -38,7 +38,7 @@ use once_cell::race::OnceBox;
 
 use super::hint::Hint;
 use super::key::Key;
-use super::plan::Place;
+use super::request::Place;
 use super::ring::Rings;
 use super::root::{ARC, Root};
 use super::sync::{AtomicU64, Ordering};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::account::{Account, STATE_BITS};
 use super::key::Key;
-use super::plan::{Attempt, Place, Plan};
+use super::plan::Plan;
+use super::request::Place;
 use super::ring::Rings;
 use super::table::Table;
 use super::word::{MAX_TIME, Word};
@@ -48,6 +49,14 @@ impl Import {
         let time = i128::from(self.now) - i128::from(age) - i128::from(self.elapsed);
         u64::try_from(time.max(1)).unwrap_or(MAX_TIME).min(MAX_TIME)
     }
+
+    /// Permits with their times. `None` if no log with such a limit has them.
+    fn permits(self, ages: impl Iterator<Item = (i64, u32)> + Clone, limit: u32) -> Option<Vec<(u64, u32)>> {
+        let count: u64 = ages.clone().map(|(_, permits)| u64::from(permits)).sum();
+        let is_possible =
+            count <= 2 * u64::from(limit) && ages.clone().is_sorted_by(|(older, _), (newer, _)| older >= newer);
+        is_possible.then(|| ages.map(|(age, permits)| (self.at(age), permits)).collect())
+    }
 }
 
 /// The age of a time.
@@ -58,50 +67,42 @@ pub(super) fn age(now: u64, time: u64) -> i64 {
 impl Plan {
     /// Exports the permits that still count. `None` if the word changed meanwhile.
     fn export(&self, place: Place<'_>, word: Word, now: u64) -> Option<Option<Export>> {
-        match self {
+        Some(match self {
             Self::Log(log) => {
-                let stamps = log.stamps(place, word, now)?;
-                let ages: Vec<i64> = stamps.into_iter().map(|stamp| age(now, stamp)).collect();
-                Some((!ages.is_empty()).then_some(Export::Stamps(ages)))
+                let permits = log.permits(place, word, now)?;
+                let ages = |&(time, permits)| core::iter::repeat_n(age(now, time), permits as usize);
+                (!permits.is_empty()).then(|| Export::Stamps(permits.iter().flat_map(ages).collect()))
             }
-            Self::Steps(steps) => {
-                let ends = steps.ends(place, word, now)?;
-                let ages: Vec<_> = ends.into_iter().map(|(end, permits)| (age(now, end), permits)).collect();
-                Some((!ages.is_empty()).then_some(Export::Steps(ages)))
+            Self::QuantisedLog(log) => {
+                let permits = log.permits(place, word, now)?;
+                let ages = || permits.iter().map(|&(time, permits)| (age(now, time), permits)).collect();
+                (!permits.is_empty()).then(|| Export::Steps(ages()))
             }
             Self::Account(account) => {
                 let state = word.state();
-                Some((account.over_at(state) > now).then_some(Export::Account { at: now, state }))
+                (account.over_at(state) > now).then_some(Export::Account { at: now, state })
             }
-        }
+        })
     }
 
-    /// The word of a key with these permits, new if none count; `None` if there is no room.
-    fn import(&self, rings: &Rings, export: &Export, import: Import) -> Result<Option<Word>, ImportError> {
-        Ok(match (self, export) {
+    /// The word of a key with these permits, new if none count. `None` if it can't have them.
+    fn import(&self, rings: &Rings, export: &Export, import: Import) -> Option<Word> {
+        match (self, export) {
             (Self::Log(log), Export::Stamps(ages)) => {
-                let stamps: Vec<u64> = ages.iter().map(|&age| import.at(age)).collect();
-                if !stamps.is_sorted() || stamps.len() > 2 * Quota::MAX_LIMIT as usize {
-                    return Err(ImportError::Contradictory);
-                }
-                log.imported(rings, &stamps, import.now)
+                let permits = import.permits(ages.iter().map(|&age| (age, 1)), Quota::MAX_LIMIT)?;
+                Some(log.imported(rings, &permits, import.now))
             }
-            (Self::Steps(plan), Export::Steps(steps)) => {
-                let permits: u64 = steps.iter().map(|&(_, permits)| u64::from(permits)).sum();
-                let is_in_order = steps.is_sorted_by(|(older, _), (newer, _)| older > newer);
-                if !is_in_order || permits > 2 * u64::from(Quota::MAX_CAPACITY) {
-                    return Err(ImportError::Contradictory);
-                }
-                let ends: Vec<_> = steps.iter().map(|&(age, permits)| (import.at(age), permits)).collect();
-                plan.imported(rings, &ends, import.now)
+            (Self::QuantisedLog(log), Export::Steps(steps)) => {
+                let permits = import.permits(steps.iter().copied(), Quota::MAX_CAPACITY)?;
+                Some(log.imported(rings, &permits, import.now))
             }
             (Self::Account(account), &Export::Account { at, state }) if state < 1 << STATE_BITS => {
                 let by = i128::from(import.now) - i128::from(import.elapsed) - i128::from(at);
                 let state = account.moved_in_time(state, by, import.now);
                 Some(if account.over_at(state) > import.now { Word::of(state) } else { Word::NEW })
             }
-            _ => return Err(ImportError::Contradictory),
-        })
+            _ => None,
+        }
     }
 }
 
@@ -163,14 +164,13 @@ impl Table {
         let key = Key::with_tag(tag).filter(|key| key.slot() < self.slots()).ok_or(ImportError::Contradictory)?;
         let imported = self.shard(key).change(self.with(clock), key, |seat| {
             if seat.vacant_until.is_none() {
-                return Attempt::Done((None, Ok(())));
+                return Some((None, Ok(())));
             }
             let (plan, rings, now) = (&seat.version(key).plan, seat.place().rings, seat.now);
-            match plan.import(rings, export, Import { now, elapsed }) {
-                Ok(Some(word)) => Attempt::Done(((word != Word::NEW).then_some(word), Ok(()))),
-                Ok(None) => Attempt::NoRoom,
-                Err(contradictory) => Attempt::Done((None, Err(contradictory))),
-            }
+            Some(match plan.import(rings, export, Import { now, elapsed }) {
+                Some(word) => ((word != Word::NEW).then_some(word), Ok(())),
+                None => (None, Err(ImportError::Contradictory)),
+            })
         });
         imported.unwrap_or(Err(ImportError::NoRoom))
     }

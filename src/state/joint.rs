@@ -2,7 +2,7 @@
 //! charged or none.
 
 use super::key::Key;
-use super::plan::{Ask, AskKind};
+use super::request::{Ask, AskKind};
 use super::shard::{Full, Prepared, Request, back_off};
 use super::table::{Refundable, Table};
 use super::versions::Version;

@@ -1,17 +1,21 @@
-//! The sliding window log on one word and a ring.
+//! The sliding window log on one word and a ring, exact or quantised.
+//!
+//! A log divides time into *steps*, numbered by their ends. The stamp of a permit is the step in
+//! which it was granted, and it is live for a window of steps. A step of an exact log is a
+//! nanosecond. One of a quantised log is longer, so its stamps are rounded up. [`Permits`] and
+//! [`steps`] are the layouts of the two in a word and a ring.
 //!
 //! # The protocol
 //!
 //! A key's word has the stamp of its newest claim, and the number of its permits (*run*). The ring
-//! has the older stamps, and of a claim above [`MAX_RUN`] the permits beyond. A request loads the word, reads the clock, and reads the slot of the
-//! stamp that decides: of the N-th newest permit, for a limit of N and a cost of one.
+//! has the older stamps. A request loads the word, reads the clock, and reads the slot of the stamp
+//! that decides: of the N-th newest permit, for a limit of N and a cost of one.
 //!
 //! - **Live: denied.** The slot belongs to the word if the word still stands afterwards.
 //! - **Expired: admitted.** The request *spills* the newest claim into its slots, then swaps the
 //!   word for one with its own claim. If the swap fails, it starts again and reads the clock again.
 //! - **The new claim's slots hold live stamps: copied.** The request writes all live stamps to a
-//!   new ring and swaps the word for one that names it. Refunds and claims above [`MAX_RUN`] do so,
-//!   too.
+//!   new ring and swaps the word for one that names it. Refunds do so, too.
 //!
 //! A denial also leaves a [hint](super::hint), so that the next one need not read the ring.
 //!
@@ -22,7 +26,8 @@
 //! that is *less* than the stamp it spills, by compare-and-swap (INV-SPILL-BELOW). Values of a slot
 //! only grow: if the slot has been spilled, the compare-and-swap fails. If it has not, the word
 //! still stands, or the claim had expired when the next one was made; then the late write puts one
-//! expired stamp in place of another.
+//! expired stamp in place of another. In a quantised log the newest step may also have got more
+//! permits since: the claim that begins the next step writes the slot again, with all of them.
 //!
 //! # Why no window holds more than N
 //!
@@ -30,8 +35,8 @@
 //! live stamps are among the newest, and if the N-th newest has expired, at most N - 1 are live. A
 //! swap succeeds only if the word stood from its load to the swap. So nothing was claimed in
 //! between, and the slots that were read belong to it (INV-STANDS): a word with a ring never
-//! returns. (`position` moves with each claim of one stamp, and a copy names a new ring.) A word
-//! without a ring may, but has all permits of its key.
+//! returns. (With each claim `position` moves, or the run of the newest step grows, and a copy names
+//! a new ring.) A word without a ring may, but has all permits of its key.
 //!
 //! # Orderings
 //!
@@ -41,33 +46,111 @@
 //!   newer stamp than its word's also sees the newer word when it loads the word again, so a denial
 //!   by a wrong slot is never told.
 
-use super::plan::{Ask, AskKind, Attempt, Place, Proposal};
+use core::fmt::Debug;
+
+use super::request::{Ask, AskKind, Place, Proposal};
 use super::ring::{Ring, Rings};
 use super::sync::Ordering;
-use super::word::{LogState, MAX_CLASS, MAX_RUN, RingRef, Word};
+use super::word::{MAX_CLASS, RingRef, Word};
 use crate::decision::{Left, PerQuota};
+use crate::quota::Quota;
 
+mod copy;
 mod plan;
+pub(super) mod steps;
 
-pub(super) use plan::{Bound, LogPlan, Refusal};
+pub(super) use plan::LogPlan;
+use plan::{Bound, Refusal};
+
+/// The state of a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct LogState {
+    /// The stamp of the newest claim, or a step before which no permit may be granted.
+    newest: u64,
+    /// The permits of the newest claim whose slots the next claim writes.
+    run: u32,
+    /// One past the slots of the newest claim.
+    position: u32,
+    pub(super) ring: RingRef,
+    /// Whether `newest` may be later than every clock.
+    reserved: bool,
+}
+
+impl LogState {
+    /// The stamp of the newest claim in a word.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the mask leaves no more bits")]
+    const fn newest_in(word: Word) -> u64 {
+        word.state() as u64 & ((1 << 62) - 1)
+    }
+}
+
+/// How a log has its permits in a word and a ring.
+pub(super) trait Layout: Copy + PartialEq + Debug {
+    /// Whether permits may be reserved ahead.
+    const RESERVES: bool;
+
+    /// The steps that have passed at a time, and the step that it belongs to, if `newest` is the
+    /// newest stamp of the key: stamps never decrease.
+    fn around(self, newest: u64, time: u64) -> (u64, u64);
+
+    /// The steps that have passed at the first moment of a step.
+    fn begun(self, step: u64) -> u64;
+
+    /// The step that a time belongs to.
+    fn step_of(self, time: u64) -> u64;
+
+    /// The time at which a step ends.
+    fn end_of(self, step: u64) -> u64;
+
+    fn pack(state: LogState) -> Word;
+
+    fn unpack(word: Word) -> LogState;
+
+    /// The stamp of the permit so far back: the newest is 1 back. Zero if there is none that
+    /// counts.
+    fn back(view: &View<'_, Self>, back: u32) -> u64;
+
+    /// How many of the newest permits, at most `most`, are as late as this or later.
+    fn count_from(view: &View<'_, Self>, first: u64, most: u32) -> u32;
+
+    /// These permits, oldest first: stamps, and the number of permits with each.
+    fn permits_from(view: &View<'_, Self>, first: u64) -> Vec<(u64, u32)>;
+
+    /// The state with a claim in the same ring, or in none. It spills the newest claim. Stamps from
+    /// `live_from` on are live, and slots with those before `free_below` may be written. `None` if
+    /// the ring has to be copied.
+    fn continued(view: &View<'_, Self>, claim: Claim, live_from: u64, free_below: u64) -> Option<LogState>;
+
+    /// The most slots that so many live permits need.
+    fn most_slots(permits: u32, window: u64) -> usize;
+
+    /// The state with these permits, oldest first: the newest in the word, others in a new ring. It
+    /// is as long as they need, or twice as long up to `room`, so that the next claims fit.
+    fn copied(rings: &Rings, state: LogState, permits: &[(u64, u32)], room: usize) -> LogState;
+}
 
 /// A log as of one word, at one reading of the clock.
 #[derive(Clone, Copy)]
-struct View<'a> {
+pub(super) struct View<'a, L> {
+    layout: L,
     word: Word,
     state: LogState,
     ring: Ring<'a>,
     /// The clock.
     reading: u64,
-    /// The time by which stamps are live: the clock, or the newest stamp if that is later.
-    time: u64,
+    /// The steps that have passed, by the clock or the newest stamp. They tell which stamps are live.
+    passed: u64,
+    /// The stamp of a permit that is granted now.
+    step: u64,
 }
 
-impl<'a> View<'a> {
+impl<'a, L: Layout> View<'a, L> {
     #[inline]
-    fn of(place: Place<'a>, word: Word, reading: u64) -> Self {
-        let state = LogState::unpack(word);
-        View { word, state, ring: place.rings.get(state.ring), reading, time: reading.max(state.newest) }
+    fn of(layout: L, place: Place<'a>, word: Word, reading: u64) -> Self {
+        let state = L::unpack(word);
+        let (passed, step) = layout.around(state.newest, reading);
+        View { layout, word, state, ring: place.rings.get(state.ring), reading, passed, step }
     }
 
     /// Whether the word is still the same, so that the slots that were read belong to it.
@@ -76,56 +159,22 @@ impl<'a> View<'a> {
         place.word.load() == self.word
     }
 
-    /// The stamp of the permit so far back: the newest is 1 back. Zero if there is none that
-    /// counts.
+    /// The time from the clock to the end of a step.
     #[inline]
-    fn back(&self, back: u32) -> u64 {
-        if back <= self.state.run {
-            return self.state.newest;
-        }
-        if back as usize > self.ring.len() {
-            return 0;
-        }
-        self.ring[self.slot(self.state.position.wrapping_sub(back))].load(Ordering::Acquire)
+    fn until(&self, step: u64) -> u64 {
+        self.layout.end_of(step).saturating_sub(self.reading)
     }
 
-    /// The stamps of so many of the newest permits, oldest first.
-    fn newest_stamps(&self, count: u32) -> impl Iterator<Item = u64> + '_ {
-        (1..=count).rev().map(|back| self.back(back))
-    }
-
-    /// The same as `back`, once a claim is made.
+    /// The same as [`Layout::back`], once a claim is made.
     fn back_after(&self, claim: Claim, back: u32) -> u64 {
-        if back <= claim.cost { claim.stamp } else { self.back(back - claim.cost) }
+        if back <= claim.cost { claim.stamp } else { L::back(self, back - claim.cost) }
     }
 
-    /// Whether a claim is later than the clock: it is reserved, or behind one that is.
+    /// A claim of so many permits. It is reserved if it is later than the clock, or behind one that
+    /// is.
     #[inline]
-    fn is_ahead(&self, claim: Claim) -> bool {
-        claim.stamp > self.time || claim.stamp > self.reading && self.state.reserved
-    }
-
-    /// The place of a position in the ring.
-    #[inline]
-    fn slot(&self, position: u32) -> usize {
-        position as usize & (self.ring.len() - 1)
-    }
-
-    /// The most permits that the word and the ring can have.
-    fn most(&self) -> u32 {
-        u32::try_from(self.ring.len()).unwrap_or(u32::MAX).max(self.state.run)
-    }
-
-    /// How many of the newest permits, at most `most`, are as late as this or later. Stamps never
-    /// decrease, so this is a bisection, unless it is all of them.
-    fn count_from(&self, first: u64, most: u32) -> u32 {
-        let most = most.min(self.most());
-        let (mut known, mut beyond) = if self.back(most) >= first { (most, most + 1) } else { (0, most) };
-        while beyond - known > 1 {
-            let middle = known + (beyond - known) / 2;
-            if self.back(middle) >= first { known = middle } else { beyond = middle }
-        }
-        known
+    fn claim(&self, cost: u32, stamp: u64) -> Claim {
+        Claim { cost, stamp, reserved: stamp > self.step || self.state.reserved && stamp > self.reading }
     }
 
     /// Whether a clock is still before a reserved stamp: no request is admitted.
@@ -134,28 +183,188 @@ impl<'a> View<'a> {
         self.state.reserved && self.reading < self.state.newest
     }
 
-    /// The time by which a copy without a claim may drop stamps: no decision comes before it,
-    /// whatever the clocks say.
-    fn lasting(&self) -> u64 {
-        self.kept_by().min(self.state.newest)
-    }
-
-    /// The time by which a claim may drop stamps. Behind a reserved stamp it is the clock: if the
-    /// reservation is refunded, earlier permits decide again.
+    /// The steps that have passed when permits are dropped. Behind a reserved stamp it is the clock:
+    /// if the reservation is refunded, earlier permits decide again.
     #[inline]
     fn kept_by(&self) -> u64 {
-        if self.is_behind_reserved() { self.reading } else { self.time }
+        if self.is_behind_reserved() { self.reading } else { self.passed }
+    }
+
+    /// The same if the newest stamp is this one: no decision comes before it, whatever the clocks say.
+    #[inline]
+    fn lasting(&self, newest: u64) -> u64 {
+        self.kept_by().min(self.layout.begun(newest))
     }
 }
 
 /// Permits that a request adds to a log.
 #[derive(Clone, Copy)]
-struct Claim {
+pub(super) struct Claim {
     cost: u32,
     stamp: u64,
+    /// Whether the stamp may be later than every clock.
+    reserved: bool,
 }
 
-impl LogPlan {
+/// The layout of an exact log: a step is a nanosecond, and each permit has a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Permits;
+
+/// The most permits of a claim whose slots are written by the next claim. A larger claim copies the
+/// ring.
+const MAX_RUN: u32 = 127;
+
+const POSITION_BITS: u32 = 21;
+
+/// ```text
+/// { newest: 62, run: 7, position: 21, class: 5, start / 2: 30, reserved: 1 }
+/// ```
+///
+/// The word keeps the position modulo 2^21. Of a claim above [`MAX_RUN`], the ring has the permits
+/// beyond.
+impl Layout for Permits {
+    const RESERVES: bool = true;
+
+    #[inline]
+    fn around(self, newest: u64, time: u64) -> (u64, u64) {
+        let time = time.max(newest);
+        (time, time)
+    }
+
+    #[inline]
+    fn begun(self, step: u64) -> u64 {
+        step
+    }
+
+    #[inline]
+    fn step_of(self, time: u64) -> u64 {
+        time
+    }
+
+    #[inline]
+    fn end_of(self, step: u64) -> u64 {
+        step
+    }
+
+    #[inline]
+    fn pack(state: LogState) -> Word {
+        let LogState { newest, run, position, ring: RingRef { class, start }, reserved } = state;
+        Word::of(
+            u128::from(newest)
+                | u128::from(run) << 62
+                | u128::from(position & ((1 << POSITION_BITS) - 1)) << 69
+                | u128::from(class) << 90
+                | u128::from(start >> 1) << 95
+                | u128::from(reserved) << 125,
+        )
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the masks leave no more bits")]
+    fn unpack(word: Word) -> LogState {
+        let state = word.state();
+        LogState {
+            newest: LogState::newest_in(word),
+            run: (state >> 62) as u32 & MAX_RUN,
+            position: (state >> 69) as u32 & ((1 << POSITION_BITS) - 1),
+            ring: RingRef { class: (state >> 90) as u32 & 31, start: ((state >> 95) as u32 & ((1 << 30) - 1)) << 1 },
+            reserved: state >> 125 & 1 == 1,
+        }
+    }
+
+    #[inline]
+    fn back(view: &View<'_, Self>, back: u32) -> u64 {
+        if back <= view.state.run {
+            return view.state.newest;
+        }
+        if back as usize > view.ring.len() { 0 } else { view.ring.load(view.state.position.wrapping_sub(back)) }
+    }
+
+    fn count_from(view: &View<'_, Self>, first: u64, most: u32) -> u32 {
+        let most = most.min(u32::try_from(view.ring.len()).unwrap_or(u32::MAX).max(view.state.run));
+        // It is often all of them.
+        if Self::back(view, most) >= first {
+            return most;
+        }
+        bisect(most, |back| Self::back(view, back) >= first)
+    }
+
+    fn permits_from(view: &View<'_, Self>, first: u64) -> Vec<(u64, u32)> {
+        let LogState { newest, run, .. } = view.state;
+        let older = (run + 1..=Self::count_from(view, first, u32::MAX)).rev();
+        let newest = (run > 0 && newest >= first).then_some((newest, run));
+        older.map(|back| (Self::back(view, back), 1)).chain(newest).collect()
+    }
+
+    #[inline(always)]
+    fn continued(view: &View<'_, Self>, claim: Claim, live_from: u64, free_below: u64) -> Option<LogState> {
+        let LogState { newest, run, position, ring, .. } = view.state;
+        let (Claim { cost, stamp, reserved }, len) = (claim, view.ring.len());
+        if cost > MAX_RUN {
+            return None;
+        }
+        let fits = cost as usize <= len;
+        let claimed = LogState { newest: stamp, run: cost, position: position.wrapping_add(cost), ring, reserved };
+        if newest < live_from || run == 0 && len == 0 {
+            // Nothing counts, so nothing is spilled.
+            return Some(LogState { ring: if fits { ring } else { RingRef::NONE }, ..claimed });
+        }
+        // The slots of the newest claim are not expired either.
+        let oldest = u32::try_from(len).unwrap_or(u32::MAX).wrapping_add(1).wrapping_sub(cost);
+        if !fits || Self::back(view, oldest) >= free_below {
+            return None;
+        }
+        spill(view);
+        Some(claimed)
+    }
+
+    fn most_slots(permits: u32, _: u64) -> usize {
+        permits as usize
+    }
+
+    fn copied(rings: &Rings, state: LogState, permits: &[(u64, u32)], room: usize) -> LogState {
+        let stamps = permits.iter().flat_map(|&(stamp, permits)| core::iter::repeat_n(stamp, permits as usize));
+        let count = permits.iter().map(|&(_, permits)| permits).sum();
+        let newest = permits.last().filter(|(stamp, _)| *stamp == state.newest);
+        let run = newest.map_or(0, |&(_, permits)| permits.min(MAX_RUN));
+        let older = (count - run) as usize;
+        let mut ring = RingRef::NONE;
+        if older > 0 {
+            let slots = (count as usize).max((2 * older).min(room)).clamp(2, 1 << MAX_CLASS);
+            ring = rings.take(slots.next_power_of_two().ilog2());
+            for (position, stamp) in (0..).zip(stamps.take(older)) {
+                // The swap of the word releases it.
+                rings.get(ring).slot(position).store(stamp, Ordering::Relaxed);
+            }
+        }
+        LogState { run, position: count, ring, ..state }
+    }
+}
+
+/// Writes the newest claim to its slots, unless another thread has.
+#[inline]
+fn spill(view: &View<'_, Permits>) {
+    let LogState { newest, run, position, .. } = view.state;
+    for back in 1..=run {
+        view.ring.raise(position.wrapping_sub(back), newest);
+    }
+}
+
+impl LogPlan<Permits> {
+    /// The plan of validated quotas, at least one.
+    pub(super) fn new(quotas: &[Quota]) -> Self {
+        Self::of_quotas(Permits, quotas, Quota::window_ns)
+    }
+}
+
+impl<L: Layout> LogPlan<L> {
+    /// How far ahead permits may be reserved, in steps. Further ahead the log would have to remember
+    /// more than twice the limit. If refused requests count, nothing is reserved ahead.
+    #[inline]
+    fn furthest_ahead(&self) -> u64 {
+        if L::RESERVES && !self.counts_refused() { self.window() } else { 0 }
+    }
+
     /// See [`Plan::propose`](super::plan::Plan::propose).
     #[inline(always)]
     pub(super) fn propose(
@@ -168,31 +377,44 @@ impl LogPlan {
     ) -> Proposal {
         let hint = place.hint.load();
         if ask == Ask::acquire(1) && left.is_none() && !self.counts_refused() {
-            if let Some((until, bound)) = hint.later_than(reading.max(LogState::newest_in(word))) {
+            let newest = self.layout.end_of(LogState::newest_in(word));
+            if let Some((until, bound)) = hint.later_than(reading.max(newest)) {
                 return Proposal::Deny { wait_ns: until - reading, quota: self.bound(bound).quota, word: None };
             }
         }
-        let view = View::of(place, word, reading);
+        let view = View::of(self.layout, place, word, reading);
         if ask.kind == AskKind::Refused {
             return self.deny_and_count(place, &view, ask, left);
         }
         let (stamp, delay_ns) = match self.refusal(&view, ask.cost) {
-            None => (view.time, 0),
+            None => (view.step, 0),
             Some(refusal) => {
-                let (wait_ns, within) = (refusal.until - reading, ask.within.min(self.furthest_ahead()));
+                let (wait_ns, within) = (view.until(refusal.until), ask.within.min(self.furthest_ahead()));
                 if wait_ns > within {
                     return self.deny(place, &view, ask, refusal, wait_ns - within, left);
                 }
                 (refusal.until, wait_ns)
             }
         };
-        let claim = Claim { cost: ask.cost, stamp };
+        let claim = view.claim(ask.cost, stamp);
         self.tell(left, &view, (!ask.peeks).then_some(claim));
         if ask.peeks {
             return if view.stands(place) { Proposal::Admit { word, mark: 0, delay_ns } } else { Proposal::Lost };
         }
-        let claimed = self.claim(place.rings, &view, claim);
-        claimed.map_or(Proposal::NoRoom, |word| Proposal::Admit { word, mark: stamp.into(), delay_ns })
+        Proposal::Admit { word: self.claim(place.rings, &view, claim), mark: stamp.into(), delay_ns }
+    }
+
+    /// The same for a key without permits, which gets none before that time.
+    pub(super) fn propose_first(
+        &self,
+        place: Place<'_>,
+        not_before: u64,
+        reading: u64,
+        ask: Ask,
+        left: Option<&mut PerQuota>,
+    ) -> Proposal {
+        let state = LogState { newest: self.layout.step_of(not_before), ..LogState::default() };
+        self.propose(place, L::pack(state), reading, ask, left)
     }
 
     /// The denial of a request, which counts if refused requests do.
@@ -200,7 +422,7 @@ impl LogPlan {
     fn deny(
         &self,
         place: Place<'_>,
-        view: &View<'_>,
+        view: &View<'_, L>,
         ask: Ask,
         refusal: Refusal,
         wait_ns: u64,
@@ -215,7 +437,7 @@ impl LogPlan {
             return Proposal::Lost;
         }
         if ask.cost == 1 && !ask.peeks {
-            place.hint.publish(hint, refusal.until, refusal.bound);
+            place.hint.publish(hint, self.layout.end_of(refusal.until), refusal.bound);
         }
         Proposal::Deny { wait_ns, quota: self.bound(refusal.bound).quota, word: None }
     }
@@ -223,20 +445,19 @@ impl LogPlan {
     /// A denial whose permits are added to the log. The wait is that of the same request
     /// afterwards.
     #[cold]
-    fn deny_and_count(&self, place: Place<'_>, view: &View<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
-        let claim = Claim { cost: ask.cost, stamp: view.time };
+    fn deny_and_count(&self, place: Place<'_>, view: &View<'_, L>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
+        let claim = view.claim(ask.cost, view.step);
         self.tell(left, view, (!ask.peeks).then_some(claim));
         let (wait_ns, quota) = self.refused_for(view, claim);
         if ask.peeks {
             return if view.stands(place) { Proposal::Deny { wait_ns, quota, word: None } } else { Proposal::Lost };
         }
-        let claimed = self.claim(place.rings, view, claim);
-        claimed.map_or(Proposal::NoRoom, |word| Proposal::Deny { wait_ns, quota, word: Some(word) })
+        Proposal::Deny { wait_ns, quota, word: Some(self.claim(place.rings, view, claim)) }
     }
 
     /// Writes the permits left of each quota, after a claim.
     #[inline]
-    fn tell(&self, left: Option<&mut PerQuota>, view: &View<'_>, claim: Option<Claim>) {
+    fn tell(&self, left: Option<&mut PerQuota>, view: &View<'_, L>, claim: Option<Claim>) {
         if let Some(left) = left {
             left.set(self.given().map(|bound| left_of(bound, view, claim)));
         }
@@ -244,214 +465,101 @@ impl LogPlan {
 
     /// The wait of a request like this one after it was refused and counted, and the quota that
     /// denies it for longest.
-    fn refused_for(&self, view: &View<'_>, claim: Claim) -> (u64, u8) {
+    fn refused_for(&self, view: &View<'_, L>, claim: Claim) -> (u64, u8) {
         let until = |bound: &Bound| view.back_after(claim, bound.limit + 1 - claim.cost) + bound.window;
         let later = |last, bound| if until(bound) > until(last) { bound } else { last };
         let last = self.bounds().reduce(later).expect("a log has a bound");
-        (until(last).saturating_sub(view.reading), last.quota)
+        (view.until(until(last)), last.quota)
     }
 
     /// The quota that denies the request for longest, and until when; `None` if it fits.
     #[inline(always)]
-    fn refusal(&self, view: &View<'_>, cost: u32) -> Option<Refusal> {
+    fn refusal(&self, view: &View<'_, L>, cost: u32) -> Option<Refusal> {
         if cost == 0 {
             return None;
         }
         let behind = view.is_behind_reserved();
         let mut refusal: Option<Refusal> = behind.then_some(Refusal { until: view.state.newest, bound: 0 });
         for (number, bound) in self.bounds().enumerate() {
-            let until = view.back(bound.limit + 1 - cost) + bound.window;
-            if until > view.time && refusal.is_none_or(|other| other.until < until) {
+            let until = L::back(view, bound.limit + 1 - cost) + bound.window;
+            if until > view.passed && refusal.is_none_or(|other| other.until < until) {
                 refusal = Some(Refusal { until, bound: number });
             }
         }
         refusal
     }
 
-    /// The word with a claim, whose stamp is no earlier than the newest; `None` if there is no room.
+    /// The word with a claim, whose stamp is no earlier than the newest.
     #[inline(always)]
-    fn claim(&self, rings: &Rings, view: &View<'_>, claim: Claim) -> Option<Word> {
-        let (state, len, cost) = (view.state, view.ring.len(), claim.cost);
-        if cost > MAX_RUN {
-            return self.claim_in_copy(rings, view, claim);
-        }
-        let claimed = |ring| LogState {
-            newest: claim.stamp,
-            run: cost,
-            position: state.after(cost),
-            ring,
-            reserved: view.is_ahead(claim),
-        };
-        let expired = |stamp: u64| stamp + self.window() <= view.kept_by();
-        if expired(state.newest) || state.run == 0 && len == 0 {
-            // Nothing counts, so nothing is spilled.
-            let ring = if cost as usize <= len { state.ring } else { RingRef::NONE };
-            return Some(claimed(ring).pack());
-        }
-        // The slots of the newest claim are not expired either.
-        let fits = cost as usize <= len;
+    fn claim(&self, rings: &Rings, view: &View<'_, L>, claim: Claim) -> Word {
+        let live_from = self.live_from(view.lasting(claim.stamp));
         // A ring of all that is remembered takes the place of its oldest permits.
-        let is_longest = self.counts_refused() && len >= self.remembered() as usize;
-        if fits && (is_longest || expired(view.back(u32::try_from(len).unwrap_or(u32::MAX) + 1 - cost))) {
-            spill(view);
-            return Some(claimed(state.ring).pack());
+        let is_longest = self.counts_refused() && view.ring.len() >= self.remembered() as usize;
+        let free_below = if is_longest { u64::MAX } else { live_from };
+        match L::continued(view, claim, live_from, free_below) {
+            Some(state) => L::pack(state),
+            None => self.claim_in_copy(rings, view, claim, live_from),
         }
-        self.claim_in_copy(rings, view, claim)
     }
 
     /// Claims in a new ring, with the stamps that are live.
     #[cold]
-    fn claim_in_copy(&self, rings: &Rings, view: &View<'_>, claim: Claim) -> Option<Word> {
-        let Claim { cost, stamp } = claim;
-        // Of refused requests, as many as fit already: a limit may have been larger.
-        let most = if self.counts_refused() { self.remembered().max(view.most()) } else { 1 << MAX_CLASS };
-        let live = view.count_from(self.live_from(view.kept_by()), most.saturating_sub(cost));
-        let run = cost.min(MAX_RUN);
-        // Twice the permits, so that the next claims fit, but no more than the limit needs.
-        let slots = (live + cost).max(live.saturating_mul(2).min(self.most_slots()));
-        let stamps = view.newest_stamps(live).chain(core::iter::repeat_n(stamp, (cost - run) as usize));
-        let ring = written(rings, slots, stamps)?;
-        let state = LogState { newest: stamp, run, position: live + cost, ring, reserved: view.is_ahead(claim) };
-        Some(state.pack())
-    }
-
-    /// See [`Plan::refund`](super::plan::Plan::refund). `stamp` is that of the permits.
-    pub(super) fn refund(
-        &self,
-        place: Place<'_>,
-        word: Word,
-        reading: u64,
-        cost: u32,
-        stamp: u64,
-    ) -> Attempt<(Word, u32)> {
-        let view = View::of(place, word, reading);
-        let live = view.count_from(self.live_from(view.lasting()), u32::MAX);
-        let known = if self.counts_refused() { live.min(self.remembered()) } else { live };
-        let found = view.count_from(stamp, known) - view.count_from(stamp + 1, known);
-        let refunded = found.min(cost);
-        if refunded == 0 || stamp + self.window() <= view.kept_by() {
-            return if view.stands(place) { Attempt::Done((word, 0)) } else { Attempt::Lost };
+    fn claim_in_copy(&self, rings: &Rings, view: &View<'_, L>, claim: Claim, live_from: u64) -> Word {
+        let Claim { cost, stamp, reserved } = claim;
+        let mut permits = L::permits_from(view, live_from);
+        if self.counts_refused() {
+            // As many as fit already: a limit may have been larger.
+            let most = self.remembered().max(view.state.run).max(u32::try_from(view.ring.len()).unwrap_or(u32::MAX));
+            let count: u32 = permits.iter().map(|&(_, permits)| permits).sum();
+            let mut more = (count + cost).saturating_sub(most);
+            for (_, permits) in &mut permits {
+                let forgotten = more.min(*permits);
+                *permits -= forgotten;
+                more -= forgotten;
+            }
         }
-        let mut skipped = 0;
-        let kept = view.newest_stamps(live).filter(|&other| {
-            let skips = other == stamp && skipped < refunded;
-            skipped += u32::from(skips);
-            !skips
-        });
-        place.hint.turn_off();
-        Attempt::with_room(copied(place.rings, &view, kept)).map(|new| (new, refunded))
-    }
-
-    /// The word of the log under other quotas in another arena, as far as its permits may ever count;
-    /// `None` if there is no room. The word must be frozen.
-    pub(super) fn moved(&self, from: Place<'_>, word: Word, reading: u64, under: &Self, to: &Rings) -> Option<Word> {
-        let view = View::of(from, word, reading);
-        // What has expired does not come back under a longer window.
-        let time = if under.window() > self.window() { view.kept_by() } else { view.lasting() };
-        let live = view.count_from(self.live_from(time), u32::MAX);
-        copied(to, &view, view.newest_stamps(live))
-    }
-
-    /// The stamps that count or may come to count, oldest first. `None` if the word changed
-    /// meanwhile.
-    #[cfg(feature = "snapshot")]
-    pub(super) fn stamps(&self, place: Place<'_>, word: Word, reading: u64) -> Option<Vec<u64>> {
-        let view = View::of(place, word, reading);
-        let live = view.count_from(self.live_from(view.kept_by()), u32::MAX);
-        let stamps = view.newest_stamps(live).collect();
-        view.stands(place).then_some(stamps)
-    }
-
-    /// The word of a log with those of these stamps that count, oldest first; `None` if there is no
-    /// room.
-    #[cfg(feature = "snapshot")]
-    pub(super) fn imported(&self, rings: &Rings, stamps: &[u64], now: u64) -> Option<Word> {
-        let live = &stamps[stamps.partition_point(|&stamp| stamp < self.live_from(now))..];
-        let live = &live[live.len().saturating_sub(1 << MAX_CLASS)..];
-        // A permit is reserved for at most one window ahead.
-        let stamps = live.iter().map(|&stamp| stamp.min(now + self.window()));
-        let stamps: Vec<u64> = stamps.collect();
-        let Some(&newest) = stamps.last() else { return Some(Word::NEW) };
-        packed(rings, newest, newest > now, &stamps)
-    }
-
-    /// The first time from which the log is no different from that of a new key, but for the stamps
-    /// that it may grant. As of this word, if it still stands.
-    pub(super) fn over_at(&self, place: Place<'_>, word: Word) -> u64 {
-        let view = View::of(place, word, 0);
-        // If all permits with the newest stamp were refunded, this is an earlier one, or none.
-        match view.back(1) {
-            0 => view.state.newest,
-            last => view.state.newest.max(last + self.window()),
-        }
+        permits.push((stamp, cost));
+        let state = LogState { newest: stamp, reserved, ..LogState::default() };
+        L::pack(L::copied(rings, state, &permits, L::most_slots(self.most_live(), self.window())))
     }
 }
 
 /// The permits left of a quota, after a claim.
-fn left_of(bound: Bound, view: &View<'_>, claim: Option<Claim>) -> Left {
-    let from_now = |time: u64| time.saturating_sub(view.reading);
+fn left_of<L: Layout>(bound: Bound, view: &View<'_, L>, claim: Option<Claim>) -> Left {
     let (cost, newest) = claim.map_or((0, view.state.newest), |claim| (claim.cost, claim.stamp));
-    let time = view.reading.max(newest);
-    let older = view.count_from((time + 1).saturating_sub(bound.window), bound.limit);
-    let live = (older + cost).min(bound.limit);
+    let passed = view.passed.max(view.layout.begun(newest));
+    let older = L::count_from(view, (passed + 1).saturating_sub(bound.window), bound.limit);
+    let live = older.saturating_add(cost).min(bound.limit);
     if live == 0 {
         return Left::all(bound.limit);
     }
-    let oldest = if live > cost { view.back(live - cost) } else { newest };
+    let oldest = if live > cost { L::back(view, live - cost) } else { newest };
     // The permits of the newest stamp may have been refunded.
-    let last = if cost > 0 { newest } else { view.back(1) };
-    let (next, reset_after_ns) = (oldest + bound.window, from_now(last + bound.window));
-    let is_behind = claim.map_or(view.is_behind_reserved(), |claim| view.is_ahead(claim));
+    let last = if cost > 0 { newest } else { L::back(view, 1) };
+    let next = oldest + bound.window;
+    let is_behind = claim.map_or(view.is_behind_reserved(), |claim| claim.reserved);
     let (remaining, next) = match (is_behind, bound.limit - live) {
         (true, 0) => (0, next.max(newest)),
         (true, _) => (0, newest),
         (false, remaining) => (remaining, next),
     };
-    Left { limit: bound.limit, remaining, next_after_ns: from_now(next), reset_after_ns }
+    Left {
+        limit: bound.limit,
+        remaining,
+        next_after_ns: view.until(next),
+        reset_after_ns: view.until(last + bound.window),
+    }
 }
 
-/// A word with some of the permits of another, oldest first.
-fn copied(rings: &Rings, view: &View<'_>, stamps: impl Iterator<Item = u64>) -> Option<Word> {
-    let stamps: Vec<u64> = stamps.collect();
-    // The newest stamp stays even if its permits are gone: no later permit is before it, and
-    // the key is not forgotten before it expires. A reserved one may be later than every clock.
-    let newest = match stamps.last() {
-        Some(&kept) if view.is_behind_reserved() => kept,
-        None if view.is_behind_reserved() => view.reading,
-        _ => view.state.newest,
-    };
-    packed(rings, newest, view.state.reserved && newest > view.reading, &stamps)
-}
-
-/// A word with these permits, oldest first: those with the newest stamp in the word, others in a
-/// new ring.
-fn packed(rings: &Rings, newest: u64, reserved: bool, stamps: &[u64]) -> Option<Word> {
-    let as_count = |permits: usize| u32::try_from(permits).unwrap_or(u32::MAX);
-    let run = as_count(stamps.iter().rev().take_while(|&&stamp| stamp == newest).count()).min(MAX_RUN);
-    let (older, position) = (&stamps[..stamps.len() - run as usize], as_count(stamps.len()));
-    let ring = if older.is_empty() { RingRef::NONE } else { written(rings, position, older.iter().copied())? };
-    Some(LogState { newest, run, position, ring, reserved }.pack())
-}
-
-/// Writes the newest claim to its slots, unless another thread has.
+/// Of so many numbers from 1 on, those for which it holds, if it holds for the first of them alone.
 #[inline]
-fn spill(view: &View<'_>) {
-    let LogState { newest, run, position, .. } = view.state;
-    for back in 1..=run {
-        view.ring.raise(view.slot(position.wrapping_sub(back)), newest);
+fn bisect(most: u32, holds: impl Fn(u32) -> bool) -> u32 {
+    let (mut known, mut beyond) = (0, most + 1);
+    while beyond - known > 1 {
+        let middle = known + (beyond - known) / 2;
+        if holds(middle) { known = middle } else { beyond = middle }
     }
-}
-
-/// A new ring of at least so many slots, with these stamps in the first.
-fn written(rings: &Rings, slots: u32, stamps: impl Iterator<Item = u64>) -> Option<RingRef> {
-    let class = slots.max(2).next_power_of_two().ilog2();
-    debug_assert!(class <= MAX_CLASS);
-    let name = rings.take(class)?;
-    for (slot, stamp) in rings.get(name).iter().zip(stamps) {
-        // The swap of the word releases it.
-        slot.store(stamp, Ordering::Relaxed);
-    }
-    Some(name)
+    known
 }
 
 #[cfg(test)]

@@ -2,113 +2,28 @@
 
 use super::account::any::AnyAccount;
 use super::account::{Account, Verdict};
-use super::hint::Hint;
-use super::log::LogPlan;
+use super::log::steps::Steps;
+use super::log::{LogPlan, Permits};
+use super::request::{Ask, AskKind, Place, Proposal};
 use super::ring::Rings;
-use super::steps::StepsPlan;
-use super::word::{AtomicWord, LogState, TIME_ZERO, Word};
+use super::word::{TIME_ZERO, Word};
 use crate::decision::PerQuota;
 use crate::quota::Quota;
 
-/// The word of a key, and the rings of its arena.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(super) word: &'a AtomicWord,
-    pub(super) hint: &'a Hint,
-    pub(super) rings: &'a Rings,
-}
-
-/// One attempt at a change of a word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Attempt<T> {
-    Done(T),
-    /// Another thread has changed the word.
-    Lost,
-    /// The arena has no name for another ring, until it has been rebuilt.
-    NoRoom,
-}
-
-impl<T> Attempt<T> {
-    /// One that is done, or had no room.
-    pub(super) fn with_room(done: Option<T>) -> Self {
-        done.map_or(Self::NoRoom, Self::Done)
-    }
-
-    pub(super) fn map<U>(self, done: impl FnOnce(T) -> U) -> Attempt<U> {
-        match self {
-            Self::Done(value) => Attempt::Done(done(value)),
-            Self::Lost => Attempt::Lost,
-            Self::NoRoom => Attempt::NoRoom,
-        }
-    }
-}
-
-/// The answer to a request, and the word that makes it so.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Proposal {
-    /// The request fits. `mark` names its permits to a refund. If it peeks, the word is to be left as
-    /// it is.
-    Admit { word: Word, mark: u128, delay_ns: u64 },
-    /// The request does not fit, and without other traffic does after exactly `wait_ns`. A word is
-    /// to be swapped in all the same.
-    Deny { wait_ns: u64, quota: u8, word: Option<Word> },
-    /// Another thread has changed the word.
-    Lost,
-    /// The arena has no name for another ring, until it has been rebuilt.
-    NoRoom,
-}
-
-/// A request, as the quotas of its key see it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ask {
-    pub(crate) cost: u32,
-    pub(crate) kind: AskKind,
-    /// How many nanoseconds ahead its permits may be, if they are reserved.
-    pub(crate) within: u64,
-    /// Only the answer is wanted: the request grants and writes nothing, and its cost may be zero.
-    pub(crate) peeks: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AskKind {
-    /// Grants if possible. A queue may let the request wait.
-    Acquire,
-    /// Grants, now or ahead.
-    Reserve,
-    /// Grants nothing, because something else denies the request. It counts, if refused requests do.
-    Refused,
-}
-
-impl Ask {
-    #[inline(always)]
-    pub(crate) const fn acquire(cost: u32) -> Self {
-        Self { cost, kind: AskKind::Acquire, within: 0, peeks: false }
-    }
-
-    pub(crate) const fn reserve(cost: u32, within: u64) -> Self {
-        Self { cost, kind: AskKind::Reserve, within, peeks: false }
-    }
-
-    /// The same without a charge.
-    pub(crate) const fn peek(self) -> Self {
-        Self { peeks: true, ..self }
-    }
-}
-
 /// The quotas of a key, by their algorithm.
 #[derive(Debug)]
-pub(crate) enum Plan {
-    Log(LogPlan),
-    Steps(StepsPlan),
+pub(super) enum Plan {
+    Log(LogPlan<Permits>),
+    QuantisedLog(LogPlan<Steps>),
     Account(AnyAccount),
 }
 
 impl Plan {
     /// The plan of validated quotas.
     pub(crate) fn new(quotas: &[Quota]) -> Self {
-        let steps = || StepsPlan::of(&quotas[0]).map(Self::Steps);
+        let quantised = || LogPlan::<Steps>::of(&quotas[0]).map(Self::QuantisedLog);
         let account = AnyAccount::of(quotas[0], TIME_ZERO).map(Self::Account);
-        account.or_else(steps).unwrap_or_else(|| Self::Log(LogPlan::new(quotas)))
+        account.or_else(quantised).unwrap_or_else(|| Self::Log(LogPlan::new(quotas)))
     }
 
     /// Decides a request for at most as many permits as the least limit, on a word that was loaded
@@ -125,7 +40,7 @@ impl Plan {
     ) -> Proposal {
         match self {
             Self::Log(log) => log.propose(place, word, reading, ask, left),
-            Self::Steps(steps) => steps.propose(place, word, reading, ask, left),
+            Self::QuantisedLog(log) => log.propose(place, word, reading, ask, left),
             Self::Account(account) => propose_to(account, word, reading, ask, left),
         }
     }
@@ -140,16 +55,13 @@ impl Plan {
         ask: Ask,
         mut left: Option<&mut PerQuota>,
     ) -> Proposal {
-        let lag = not_before.saturating_sub(reading);
-        let time = reading + lag;
-        let proposal = match self {
-            Self::Log(log) => {
-                let word = LogState { newest: not_before, ..LogState::default() }.pack();
-                return log.propose(place, word, reading, ask, left);
-            }
-            Self::Steps(steps) => steps.propose(place, Word::NEW, time, ask, left.as_deref_mut()),
-            Self::Account(account) => propose_to(account, Word::NEW, time, ask, left.as_deref_mut()),
+        let account = match self {
+            Self::Log(log) => return log.propose_first(place, not_before, reading, ask, left),
+            Self::QuantisedLog(log) => return log.propose_first(place, not_before, reading, ask, left),
+            Self::Account(account) => account,
         };
+        let lag = not_before.saturating_sub(reading);
+        let proposal = propose_to(account, Word::NEW, reading + lag, ask, left.as_deref_mut());
         if let Some(left) = left.filter(|_| lag > 0) {
             left.change(|left| left.after(lag));
         }
@@ -164,11 +76,15 @@ impl Plan {
 
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
-        if let Self::Log(log) = self { log.bytes() } else { 0 }
+        match self {
+            Self::Log(log) => log.bytes(),
+            Self::QuantisedLog(log) => log.bytes(),
+            Self::Account(_) => 0,
+        }
     }
 
     /// The word after a refund of up to `cost` permits with this mark, and the number of them. If
-    /// none can be refunded, the word is the same.
+    /// none can be refunded, the word is the same. `None` if another thread has changed the word.
     pub(crate) fn refund(
         &self,
         place: Place<'_>,
@@ -176,13 +92,13 @@ impl Plan {
         reading: u64,
         cost: u32,
         mark: u128,
-    ) -> Attempt<(Word, u32)> {
+    ) -> Option<(Word, u32)> {
         match self {
             Self::Log(log) => log.refund(place, word, reading, cost, stamp_of(mark)),
-            Self::Steps(steps) => steps.refund(place, word, reading, cost, mark),
+            Self::QuantisedLog(log) => log.refund(place, word, reading, cost, stamp_of(mark)),
             Self::Account(account) => {
                 let refunded = account.refund(word.state(), reading, mark, cost);
-                Attempt::Done(refunded.map_or((word, 0), |(state, permits)| (Word::of(state), permits)))
+                Some(refunded.map_or((word, 0), |(state, permits)| (Word::of(state), permits)))
             }
         }
     }
@@ -191,21 +107,19 @@ impl Plan {
     pub(super) fn over_at(&self, place: Place<'_>, word: Word) -> u64 {
         match self {
             Self::Log(log) => log.over_at(place, word),
-            Self::Steps(steps) => steps.over_at(word),
+            Self::QuantisedLog(log) => log.over_at(place, word),
             Self::Account(account) => account.over_at(word.state()),
         }
     }
 
     /// A frozen word of a key under these quotas, as it goes on under others of the same algorithm
-    /// in another arena. `None` if there is no room.
-    pub(super) fn moved(&self, from: Place<'_>, word: Word, reading: u64, under: &Self, to: &Rings) -> Option<Word> {
+    /// in another arena.
+    pub(super) fn moved(&self, from: Place<'_>, word: Word, reading: u64, under: &Self, to: &Rings) -> Word {
         match (self, under) {
             (Self::Log(log), Self::Log(under)) => log.moved(from, word, reading, under, to),
-            (Self::Steps(steps), _) => steps.moved(from, word, reading, to),
-            (Self::Account(account), Self::Account(under)) => {
-                Some(Word::of(under.converted(account, word.state(), reading)))
-            }
-            (Self::Account(_) | Self::Log(_), _) => Some(Word::of(word.state())),
+            (Self::QuantisedLog(log), Self::QuantisedLog(under)) => log.moved(from, word, reading, under, to),
+            (Self::Account(account), Self::Account(under)) => Word::of(under.converted(account, word.state(), reading)),
+            _ => Word::NEW,
         }
     }
 
@@ -213,19 +127,17 @@ impl Plan {
     /// Reserved stamps are left out.
     pub(super) fn latest(&self, word: Word, reading: u64) -> u64 {
         match self {
-            Self::Log(_) => {
-                let LogState { newest, reserved, .. } = LogState::unpack(word);
-                if reserved { reading } else { reading.max(newest) }
-            }
-            Self::Steps(_) | Self::Account(_) => reading,
+            Self::Log(log) => log.latest(word, reading),
+            Self::QuantisedLog(log) => log.latest(word, reading),
+            Self::Account(_) => reading,
         }
     }
 
     /// The slots that a word takes in another arena, at most.
     pub(super) fn slots(&self, word: Word) -> usize {
         match self {
-            Self::Log(_) => LogState::unpack(word).ring.len(),
-            Self::Steps(steps) => steps.slots(word),
+            Self::Log(_) => LogPlan::<Permits>::slots(word),
+            Self::QuantisedLog(_) => LogPlan::<Steps>::slots(word),
             Self::Account(_) => 0,
         }
     }

@@ -1,39 +1,48 @@
-//! Rings of stamps, and the part of an arena that they lie in.
+//! Rings of slots, and the part of an arena that they lie in.
 //!
 //! A ring belongs to one word from its allocation to the end of its arena. It is never freed alone:
 //! a rebuild copies the rings in use to another arena.
 //!
-//! Short rings lie in pages. Each longer ring is an allocation of its own. Pages and long rings are
-//! allocated when first needed, so no request waits for more than one of them.
+//! The slots of an arena are numbered, and the first one names a ring. Short rings lie in pages. Each
+//! longer ring is an allocation of its own. Pages and long rings are allocated when first needed, so
+//! no request waits for more than one of them.
 
 use core::ops::Deref;
-
-use once_cell::race::OnceBox;
 
 use super::sync::{AtomicU64, Ordering};
 use super::word::{MAX_CLASS, RingRef};
 use crate::sync::plain;
+use once_cell::race::OnceBox;
 
 /// Slots of a page: 4 KiB. Tests want many small ones.
 const PAGE: usize = if cfg!(test) { 8 } else { 1 << 9 };
 
 /// The class of the longest ring that lies in a page.
-pub(super) const MAX_SHORT: u32 = PAGE.ilog2() - 1;
+const MAX_SHORT: u32 = PAGE.ilog2();
 
 type Page = [AtomicU64; PAGE];
 
-/// The slots of a key, oldest stamp first from its position on. The length is a power of two, or
-/// zero.
+/// The slots of a key. Their number is a power of two, or zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ring<'a>(&'a [AtomicU64]);
 
 impl Ring<'_> {
-    pub(super) const NONE: Self = Self(&[]);
+    /// The slot of a position, which counts on from round to round.
+    #[inline]
+    pub(super) fn slot(&self, position: u32) -> &AtomicU64 {
+        &self[position as usize & (self.len() - 1)]
+    }
+
+    /// The value of the slot of a position.
+    #[inline]
+    pub(super) fn load(self, position: u32) -> u64 {
+        self.slot(position).load(Ordering::Acquire)
+    }
 
     /// Writes a value that is greater than that of a slot. A slot that has as much is left as it is.
     #[inline]
-    pub(super) fn raise(self, slot: usize, to: u64) {
-        let slot = &self[slot];
+    pub(super) fn raise(self, position: u32, to: u64) {
+        let slot = self.slot(position);
         let mut value = slot.load(Ordering::Acquire);
         while value < to {
             match slot.compare_exchange(value, to, Ordering::AcqRel, Ordering::Acquire) {
@@ -65,12 +74,10 @@ pub(super) struct Rings {
     due: plain::AtomicBool,
     /// The slots handed out.
     slots: plain::AtomicU64,
-    /// Where the next short ring may begin, in all pages.
-    short: AtomicU64,
-    /// The number of long rings handed out.
-    long_rings_handed: AtomicU64,
+    /// Where the next ring may begin.
+    next: AtomicU64,
     pages: Directory<Page>,
-    long_rings: Directory<Box<[AtomicU64]>>,
+    long: Directory<Box<[AtomicU64]>>,
 }
 
 impl Rings {
@@ -81,10 +88,9 @@ impl Rings {
             room: plain::AtomicU64::new(u64::MAX),
             due: plain::AtomicBool::new(false),
             slots: plain::AtomicU64::new(0),
-            short: AtomicU64::new(0),
-            long_rings_handed: AtomicU64::new(0),
+            next: AtomicU64::new(0),
             pages: Directory::new(slots.div_ceil(PAGE), new_page),
-            long_rings: Directory::new(slots.div_ceil(2 * PAGE), || Box::new(Box::default())),
+            long: Directory::new(1, || Box::new(Box::default())),
         }
     }
 
@@ -106,51 +112,38 @@ impl Rings {
         let _ = self.room.compare_exchange(u64::MAX, room, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// A ring of zeros that no word names. It lasts as long as the arena. `None` once the numbers
-    /// have run out, after 16 GiB of slots.
-    pub(super) fn take(&self, class: u32) -> Option<RingRef> {
+    /// A ring of zeros that no word names. It lasts as long as the arena.
+    ///
+    /// # Panics
+    ///
+    /// If the names have run out: the rings of the arena take 16 GiB.
+    pub(super) fn take(&self, class: u32) -> RingRef {
         debug_assert!((1..=MAX_CLASS).contains(&class));
-        let len = 1_u64 << class;
-        let number = if class <= MAX_SHORT {
-            // Aligned to its length, so that it lies in one page.
-            let start = |next: u64| next.next_multiple_of(len);
-            let mut next = self.short.load(Ordering::Relaxed);
-            loop {
-                match self.short.compare_exchange(next, start(next) + len, Ordering::Relaxed, Ordering::Relaxed) {
-                    Ok(_) => break start(next) / 2,
-                    Err(other) => next = other,
-                }
+        // A ring begins at a multiple of its length.
+        let (len, mut next) = (1_u64 << class, self.next.load(Ordering::Relaxed));
+        let start = loop {
+            let start = next.next_multiple_of(len);
+            match self.next.compare_exchange(next, start + len, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => break start,
+                Err(other) => next = other,
             }
-        } else {
-            self.long_rings_handed.fetch_add(1, Ordering::Relaxed)
         };
         if self.slots.fetch_add(len, Ordering::Relaxed) + len > self.room.load(Ordering::Relaxed) {
             self.fall_due();
         }
-        let number = u32::try_from(number).ok().filter(|&number| number < 1 << 30)?;
-        Some(RingRef { class, number })
+        let start = u32::try_from(start).ok().filter(|start| start >> 31 == 0);
+        RingRef { class, start: start.expect("the rings of one part of a table take less than 16 GiB") }
     }
 
     /// The ring of that name.
     #[inline]
-    pub(super) fn get(&self, ring: RingRef) -> Ring<'_> {
-        if ring.class == 0 {
-            return Ring::NONE;
-        }
-        let number = ring.number as usize;
-        if ring.class <= MAX_SHORT {
-            let start = number * 2 % PAGE;
-            let page = self.pages.get(number * 2 / PAGE, new_page);
-            return Ring(&page[start..start + ring.len()]);
-        }
-        Ring(self.long_rings.get(number, || Box::new((0..ring.len()).map(|_| slot()).collect())))
-    }
-
-    /// Hands out all names that there are.
-    #[cfg(all(test, not(tollgate_loom)))]
-    pub(super) fn run_out(&self) {
-        self.short.store(1 << 31, Ordering::Relaxed);
-        self.long_rings_handed.store(1 << 30, Ordering::Relaxed);
+    pub(super) fn get(&self, name: RingRef) -> Ring<'_> {
+        let (len, start) = (name.len(), name.start as usize);
+        Ring(match name.class {
+            0 => &[],
+            1..=MAX_SHORT => &self.pages.get(start / PAGE, new_page)[start % PAGE..][..len],
+            _ => self.long.get(start / PAGE, || Box::new((0..len).map(|_| AtomicU64::new(0)).collect())),
+        })
     }
 
     /// The slots handed out.
@@ -161,17 +154,18 @@ impl Rings {
 
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
-        let long: usize = self.long_rings.iter().map(|slots| size_of_val(&**slots)).sum();
-        self.pages.bytes() + self.long_rings.bytes() + long
+        let long: usize = self.long.iter().map(|slots| size_of_val(&**slots)).sum();
+        self.pages.bytes() + self.long.bytes() + long
     }
 }
 
 /// Values that are made when they are first looked for. Most are found by one load of a pointer.
 #[derive(Debug)]
 pub(super) struct Directory<T> {
+    /// A power of two.
     first: Box<[OnceBox<T>]>,
     /// Twice as many as all before, each.
-    more: [OnceBox<Box<[OnceBox<T>]>>; 20],
+    more: [OnceBox<Box<[OnceBox<T>]>>; 24],
 }
 
 impl<T> Directory<T> {
@@ -185,7 +179,7 @@ impl<T> Directory<T> {
             place
         };
         Self {
-            first: core::iter::repeat_with(first).take(count.max(1)).collect(),
+            first: core::iter::repeat_with(first).take(count.next_power_of_two()).collect(),
             more: core::array::from_fn(|_| OnceBox::new()),
         }
     }
@@ -201,7 +195,7 @@ impl<T> Directory<T> {
     #[cold]
     fn get_more(&self, number: usize, make: impl Fn() -> Box<T>) -> &T {
         let first = self.first.len();
-        let level = (number / first).ilog2();
+        let level = (number >> first.ilog2()).ilog2();
         let places = self.more[level as usize]
             .get_or_init(|| Box::new(core::iter::repeat_with(OnceBox::new).take(first << level).collect()));
         places[number - (first << level)].get_or_init(make)
@@ -219,11 +213,7 @@ impl<T> Directory<T> {
 }
 
 fn new_page() -> Box<Page> {
-    Box::new(core::array::from_fn(|_| slot()))
-}
-
-fn slot() -> AtomicU64 {
-    AtomicU64::new(0)
+    Box::new(core::array::from_fn(|_| AtomicU64::new(0)))
 }
 
 #[cfg(all(test, tollgate_loom))]

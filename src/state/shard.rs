@@ -9,7 +9,7 @@ use super::claims::{CellName, Cells, Claims, Part};
 use super::hint::Hint;
 use super::key::Key;
 use super::places::{Places, Taken};
-use super::plan::{Ask, Attempt, Place, Proposal};
+use super::request::{Ask, Place, Proposal};
 use super::root::{Loaded, Root, loaded};
 use super::sync::{AtomicU64, Ordering};
 use super::versions::{Plans, Version};
@@ -203,7 +203,7 @@ impl Shard {
     }
 
     /// Decides a request of a key that has permits. `None` if only [`prepare`](Self::prepare) can:
-    /// the key has none, moves, needs a ring that has no room, or has a limit below the cost.
+    /// the key has none, moves, or has a limit below the cost.
     #[inline(always)]
     pub(super) fn decide<C: Clock>(
         &self,
@@ -232,7 +232,6 @@ impl Shard {
                     back_off(&mut lost);
                     continue;
                 }
-                Proposal::NoRoom => return None,
             };
             let charged = Charged { mark, life: cell.hint.life() };
             if new.is_none_or(|new| cell.word.swap(word, new)) {
@@ -275,10 +274,6 @@ impl Shard {
                 (word.unwrap_or(seat.word), FastDecision::denied(wait_ns, quota), 0)
             }
             Proposal::Lost => return Ok(None),
-            Proposal::NoRoom => {
-                self.make_room_for_rings(with, &seat.arena, seat.cell(), request.key);
-                return Ok(None);
-            }
         };
         if seat.vacant_until.is_none() || new == seat.word {
             taken = None;
@@ -289,26 +284,25 @@ impl Shard {
     }
 
     /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a
-    /// result.
+    /// result; or `None` if another thread has changed the word.
     ///
     /// The key gets a cell if it has none. If it gets its first permits, it takes a place.
     pub(super) fn change<C: Clock, T>(
         &self,
         with: Context<'_, C>,
         key: Key,
-        mut change: impl FnMut(&Seat) -> Attempt<(Option<Word>, T)>,
+        mut change: impl FnMut(&Seat) -> Option<(Option<Word>, T)>,
     ) -> Result<T, Full> {
         let (mut taken, mut lost) = (None, 0);
         loop {
             let seat = self.seat(with, key, &mut taken)?;
             match change(&seat) {
-                Attempt::Done((None, answer)) => return Ok(answer),
-                Attempt::Done((Some(new), answer)) if seat.cell().word.swap(seat.word, new) => {
+                Some((None, answer)) => return Ok(answer),
+                Some((Some(new), answer)) if seat.cell().word.swap(seat.word, new) => {
                     taken.filter(|_| seat.vacant_until.is_some()).into_iter().for_each(Taken::keep);
                     return Ok(answer);
                 }
-                Attempt::Done(_) | Attempt::Lost => back_off(&mut lost),
-                Attempt::NoRoom => self.make_room_for_rings(with, &seat.arena, seat.cell(), key),
+                _ => back_off(&mut lost),
             }
         }
     }
@@ -345,13 +339,12 @@ impl Shard {
     pub(super) fn open<C: Clock>(&self, with: Context<'_, C>, request: Request) {
         let opened = |seat: &Seat| {
             if seat.vacant_until.is_none() || request.ask.cost > seat.version(request.key).most {
-                return Attempt::Done((None, ()));
+                return Some((None, ()));
             }
             match seat.propose(request, None) {
-                Proposal::Deny { word, .. } => Attempt::Done((word, ())),
-                Proposal::Admit { .. } => Attempt::Done((None, ())),
-                Proposal::Lost => Attempt::Lost,
-                Proposal::NoRoom => Attempt::NoRoom,
+                Proposal::Deny { word, .. } => Some((word, ())),
+                Proposal::Admit { .. } => Some((None, ())),
+                Proposal::Lost => None,
             }
         };
         // If there is no place, it begins with a later request.
@@ -371,11 +364,26 @@ impl Shard {
         key: Key,
         mut look: impl FnMut(&Version, Place<'_>, Word, u64) -> Option<T>,
     ) -> Option<T> {
+        let mut arena = self.root.load();
         loop {
-            match look_in(with, &self.root.load(), key, &mut look) {
-                Seen::Word(seen) => return Some(seen),
-                Seen::Vacant | Seen::Absent => return None,
-                Seen::Gone => {}
+            let cell = if let Found::Cell(_, cell) = arena.find(key) { Some(cell) } else { None };
+            let word = cell.map_or(Word::NEW, |cell| cell.word.load());
+            match (arena.next(), cell) {
+                (Next::Gone, _) => arena = self.root.load(),
+                (Next::Arena(successor), Some(cell)) if word.is_frozen() => {
+                    self.move_cell(with, &arena, cell, key, &successor);
+                    arena = loaded(successor);
+                }
+                (Next::Arena(successor), None) => arena = loaded(successor),
+                _ if word.is_held() => with.shared.finish(word),
+                (_, Some(cell)) if word.vacant_until().is_none() => {
+                    let seen = look(arena.plans.of(key), arena.place_of(cell), word, with.now());
+                    // Otherwise the word and the time are not of one instant.
+                    if seen.is_some() && cell.word.load() == word {
+                        return seen;
+                    }
+                }
+                _ => return None,
             }
         }
     }
@@ -408,11 +416,11 @@ impl Shard {
         // A place is taken only if the key is forgotten meanwhile, and given back at once.
         let forgotten = self.change(with, key, |seat| {
             if seat.vacant_until.is_some() {
-                return Attempt::Done((None, false));
+                return Some((None, false));
             }
             seat.place().hint.end_life();
             let latest = seat.version(key).plan.latest(seat.word, seat.now);
-            Attempt::Done((Some(Word::forgotten(latest)), true))
+            Some((Some(Word::forgotten(latest)), true))
         });
         let is_forgotten = forgotten.unwrap_or(false);
         if is_forgotten {
@@ -428,7 +436,7 @@ impl Shard {
         }
         let refunded = self.change(with, key, |seat| {
             if seat.vacant_until.is_some() || seat.cell().hint.life() != charged.life {
-                return Attempt::Done((None, 0));
+                return Some((None, 0));
             }
             let refunded = seat.version(key).plan.refund(seat.place(), seat.word, seat.now, cost, charged.mark);
             refunded.map(|(new, permits)| ((permits > 0).then_some(new), permits))
@@ -495,54 +503,6 @@ impl Shard {
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         self.arenas().map(|arena| arena.bytes()).sum()
-    }
-}
-
-enum Seen<T> {
-    Word(T),
-    /// The key has no permits.
-    Vacant,
-    /// The key has not come to this arena.
-    Absent,
-    /// The arena is not linked any more.
-    Gone,
-}
-
-/// Looks at the word of a key in the latest arena that has one.
-fn look_in<C: Clock, T>(
-    with: Context<'_, C>,
-    arena: &Arena,
-    key: Key,
-    look: &mut impl FnMut(&Version, Place<'_>, Word, u64) -> Option<T>,
-) -> Seen<T> {
-    loop {
-        let cell = if let Found::Cell(_, cell) = arena.find(key) { Some(cell) } else { None };
-        let word = cell.map_or(Word::NEW, |cell| cell.word.load());
-        match arena.next() {
-            Next::Gone => return Seen::Gone,
-            // A word that is not frozen is the latest.
-            Next::Arena(successor) if cell.is_none() || word.is_frozen() => {
-                match look_in(with, &successor, key, look) {
-                    // It is still to be copied.
-                    Seen::Absent => {}
-                    seen => return seen,
-                }
-            }
-            _ => {}
-        }
-        if word.is_held() {
-            with.shared.finish(word);
-            continue;
-        }
-        if word == Word::NEW || word == Word::NEW.frozen() {
-            return Seen::Absent;
-        }
-        let Some(cell) = cell.filter(|_| word.vacant_until().is_none()) else { return Seen::Vacant };
-        let seen = look(arena.plans.of(key), arena.place_of(cell), word, with.now());
-        // Otherwise the word and the time are not of one instant.
-        if let Some(seen) = seen.filter(|_| cell.word.load() == word) {
-            return Seen::Word(seen);
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::claims::{Claims, Part};
 use super::key::Key;
 use super::places::Places;
-use super::plan::Ask;
+use super::request::Ask;
 use super::shard::{Charged, Context, Request, Shard, Shared};
 use super::versions::{Plans, Version};
 use super::word::time_of;

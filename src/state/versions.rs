@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::key::Key;
-use super::plan::{Ask, Place, Plan, Proposal};
+use super::plan::Plan;
+use super::request::{Ask, Place, Proposal};
 use super::root::ARC;
 use super::word::Word;
 use crate::decision::{Denial, FastDecision, PerQuota};
@@ -16,7 +17,7 @@ use crate::quota::Quota;
 pub(crate) struct Version {
     /// Callers have them, too.
     pub(crate) quotas: Arc<[Quota]>,
-    pub(crate) plan: Plan,
+    pub(super) plan: Plan,
     /// The most permits that one request can get.
     pub(crate) most: u32,
 }
@@ -81,7 +82,7 @@ impl Version {
             }
             Proposal::Admit { delay_ns, .. } => Some(FastDecision::admitted(delay_ns)),
             Proposal::Deny { wait_ns, quota, .. } => Some(FastDecision::denied(wait_ns, quota)),
-            Proposal::Lost | Proposal::NoRoom => None,
+            Proposal::Lost => None,
         }
     }
 }

@@ -131,50 +131,21 @@ impl AtomicWord {
     }
 }
 
-/// The state of a log.
-///
-/// ```text
-/// { newest: 62, run: 7, position: 21, class: 5, ring: 30, reserved: 1 }
-/// ```
-///
-/// The newest claim lives in the word: `run` permits with the stamp `newest`, whose slots are the
-/// last before `position`. The ring has older stamps, and the permits of the newest claim above
-/// [`MAX_RUN`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct LogState {
-    /// The stamp of the newest claim, or a time before which no permit may be granted.
-    pub(super) newest: u64,
-    /// The permits of the newest claim, at most [`MAX_RUN`].
-    pub(super) run: u32,
-    /// One past the slots of the newest claim. The word keeps it modulo 2^21.
-    pub(super) position: u32,
-    /// The ring.
-    pub(super) ring: RingRef,
-    /// Whether `newest` may be later than every clock.
-    pub(super) reserved: bool,
-}
-
 /// Names a ring of an arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct RingRef {
     /// The ring has `1 << class` slots; none, if this is zero.
     pub(super) class: u32,
-    /// At most 30 bits.
-    pub(super) number: u32,
+    /// The number of its first slot, a multiple of its length: at most 31 bits.
+    pub(super) start: u32,
 }
-
-/// The most permits of a claim whose slots are written by the next claim. A larger claim copies the
-/// ring.
-pub(super) const MAX_RUN: u32 = 127;
 
 /// The largest class of a ring: it holds the reserved permits of the largest limit beside its live
 /// ones.
 pub(super) const MAX_CLASS: u32 = 21;
 
-const POSITION_BITS: u32 = 21;
-
 impl RingRef {
-    pub(super) const NONE: Self = Self { class: 0, number: 0 };
+    pub(super) const NONE: Self = Self { class: 0, start: 0 };
 
     /// The number of slots.
     #[inline]
@@ -182,47 +153,3 @@ impl RingRef {
         if self.class == 0 { 0 } else { 1 << self.class }
     }
 }
-
-impl LogState {
-    #[inline]
-    pub(super) const fn pack(self) -> Word {
-        let Self { newest, run, position, ring: RingRef { class, number }, reserved } = self;
-        Word::of(
-            newest as u128
-                | (run as u128) << 62
-                | (position as u128 & ((1 << POSITION_BITS) - 1)) << 69
-                | (class as u128) << 90
-                | (number as u128) << 95
-                | (reserved as u128) << 125,
-        )
-    }
-
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the masks leave no more bits")]
-    pub(super) const fn unpack(word: Word) -> Self {
-        let state = word.state();
-        Self {
-            newest: Self::newest_in(word),
-            run: (state >> 62) as u32 & MAX_RUN,
-            position: (state >> 69) as u32 & ((1 << POSITION_BITS) - 1),
-            ring: RingRef { class: (state >> 90) as u32 & 31, number: (state >> 95) as u32 & ((1 << 30) - 1) },
-            reserved: state >> 125 & 1 == 1,
-        }
-    }
-
-    /// The stamp of the newest claim in a word.
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the mask leaves no more bits")]
-    pub(super) const fn newest_in(word: Word) -> u64 {
-        word.state() as u64 & ((1 << 62) - 1)
-    }
-
-    /// The position after so many more permits.
-    #[inline]
-    pub(super) const fn after(self, permits: u32) -> u32 {
-        self.position.wrapping_add(permits) & ((1 << POSITION_BITS) - 1)
-    }
-}
-
-#[cfg(all(test, not(tollgate_loom)))]
-mod tests;

@@ -1,9 +1,9 @@
 //! A request on one word, for tests.
 
-use super::LogPlan;
+use super::{LogPlan, Permits};
 use crate::decision::PerQuota;
 use crate::quota::Quota;
-use crate::state::plan::{Ask, Attempt, Place, Proposal};
+use crate::state::request::{Ask, Place, Proposal};
 use crate::state::word::Word;
 use core::time::Duration;
 
@@ -14,13 +14,14 @@ pub(super) enum Answer {
     Denied { wait_ns: u64, quota: u8 },
 }
 
-pub(super) fn plan(quotas: &[(u32, u64)]) -> LogPlan {
+pub(super) fn plan(quotas: &[(u32, u64)]) -> LogPlan<Permits> {
     let quota = |&(limit, window)| Quota::new(limit, Duration::from_nanos(window));
-    LogPlan::new(&quotas.iter().map(quota).collect::<Vec<_>>())
+    LogPlan::<Permits>::new(&quotas.iter().map(quota).collect::<Vec<_>>())
 }
 
-impl LogPlan {
-    pub(super) fn decide(&self, place: Place<'_>, word: Word, now: u64, cost: u32, within: u64) -> Attempt<Answer> {
+/// `None` if another thread has changed the word.
+impl LogPlan<Permits> {
+    pub(super) fn decide(&self, place: Place<'_>, word: Word, now: u64, cost: u32, within: u64) -> Option<Answer> {
         let ask = if within == 0 { Ask::acquire(cost) } else { Ask::reserve(cost, within) };
         let (new, answer) = match self.propose(place, word, now, ask, None) {
             Proposal::Admit { word, mark, delay_ns } => {
@@ -28,20 +29,15 @@ impl LogPlan {
                 (Some(word), Answer::Admitted { stamp, delay_ns })
             }
             Proposal::Deny { wait_ns, quota, word } => (word, Answer::Denied { wait_ns, quota }),
-            Proposal::Lost => return Attempt::Lost,
-            Proposal::NoRoom => return Attempt::NoRoom,
+            Proposal::Lost => return None,
         };
-        if new.is_none_or(|new| place.word.swap(word, new)) { Attempt::Done(answer) } else { Attempt::Lost }
+        new.is_none_or(|new| place.word.swap(word, new)).then_some(answer)
     }
 
     /// Refunds, and returns how many permits.
-    pub(super) fn take_back(&self, place: Place<'_>, word: Word, now: u64, cost: u32, stamp: u64) -> Attempt<u32> {
-        match self.refund(place, word, now, cost, stamp) {
-            Attempt::Done((_, 0)) => Attempt::Done(0),
-            Attempt::Done((new, permits)) if place.word.swap(word, new) => Attempt::Done(permits),
-            Attempt::Done(_) | Attempt::Lost => Attempt::Lost,
-            Attempt::NoRoom => Attempt::NoRoom,
-        }
+    pub(super) fn take_back(&self, place: Place<'_>, word: Word, now: u64, cost: u32, stamp: u64) -> Option<u32> {
+        let (new, permits) = self.refund(place, word, now, cost, stamp)?;
+        (permits == 0 || place.word.swap(word, new)).then_some(permits)
     }
 
     /// The answer that a request would get, and the permits left.
@@ -50,7 +46,7 @@ impl LogPlan {
         let answer = match self.propose(place, word, now, Ask::acquire(cost).peek(), Some(&mut left)) {
             Proposal::Admit { delay_ns, .. } => Answer::Admitted { stamp: 0, delay_ns },
             Proposal::Deny { wait_ns, quota, .. } => Answer::Denied { wait_ns, quota },
-            Proposal::Lost | Proposal::NoRoom => return None,
+            Proposal::Lost => return None,
         };
         Some((answer, left))
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::kit::{Answer, plan};
 use super::*;
 use crate::state::hint::Hint;
+use crate::state::sync::Ordering;
 use crate::state::word::AtomicWord;
 use crate::sync::check_model;
 
@@ -30,7 +31,7 @@ struct Model {
     word: AtomicWord,
     hint: Hint,
     rings: Rings,
-    plan: LogPlan,
+    plan: LogPlan<Permits>,
     limit: u32,
     window: u64,
     clock: crate::state::sync::AtomicU64,
@@ -58,14 +59,13 @@ impl Model {
         }
     }
 
-    fn attempt<T>(&self, mut once: impl FnMut(Place<'_>, Word, u64) -> Attempt<T>) -> T {
+    fn attempt<T>(&self, mut once: impl FnMut(Place<'_>, Word, u64) -> Option<T>) -> T {
         let place = Place { word: &self.word, hint: &self.hint, rings: &self.rings };
         loop {
             let word = place.word.load();
             match once(place, word, self.clock.load(Ordering::Acquire)) {
-                Attempt::Done(answer) => return answer,
-                Attempt::Lost => loom::thread::yield_now(),
-                Attempt::NoRoom => panic!("the arena is large enough"),
+                Some(answer) => return answer,
+                None => loom::thread::yield_now(),
             }
         }
     }
@@ -79,9 +79,7 @@ impl Model {
                 }
                 Ask(cost) => last = self.ask(cost).or(last),
                 AskForLast => {
-                    let left = self.attempt(|place, word, now| {
-                        self.plan.left(place, word, now).map_or(Attempt::Lost, Attempt::Done)
-                    });
+                    let left = self.attempt(|place, word, now| self.plan.left(place, word, now));
                     assert!(left.first().remaining == 0 || self.ask(1).is_some());
                 }
                 Refund => {
@@ -137,7 +135,7 @@ impl Model {
         let place = Place { word: &self.word, hint: &self.hint, rings: &self.rings };
         let now = self.clock.load(Ordering::Acquire);
         let word = place.word.load();
-        let time = now.max(LogState::unpack(word).newest);
+        let time = now.max(Permits::unpack(word).newest);
         let live: u32 = granted.iter().filter(|&&(stamp, _)| stamp + self.window > time).map(|&(_, cost)| cost).sum();
         assert_eq!(self.plan.left(place, word, now).unwrap().first().remaining, self.limit - live);
         // The next request is decided by them, whatever hint was left.

@@ -4,7 +4,8 @@ use crate::quota::Quota;
 
 /// Sliding window logs that one ring serves.
 #[derive(Debug)]
-pub(crate) struct LogPlan {
+pub(in crate::state) struct LogPlan<L> {
+    pub(super) layout: L,
     /// The quotas that can deny, most permits and longest window first. A quota with as many
     /// permits or more in no longer a window than another never denies.
     widest: Bound,
@@ -14,24 +15,18 @@ pub(crate) struct LogPlan {
     counts_refused: bool,
 }
 
-impl LogPlan {
-    /// Bytes on the heap.
-    pub(in crate::state) fn bytes(&self) -> usize {
-        size_of_val(&*self.more) + size_of_val(&*self.given)
-    }
-}
-
 /// One sliding window log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::state) struct Bound {
     pub(in crate::state) limit: u32,
+    /// In steps.
     pub(in crate::state) window: u64,
     /// Its place in the given order.
     pub(in crate::state) quota: u8,
 }
 
 /// A denial: the quota with the longest wait, of as long waits the one with most permits, and the
-/// time at which the request fits.
+/// step at whose end the request fits.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::state) struct Refusal {
     pub(in crate::state) until: u64,
@@ -39,10 +34,10 @@ pub(in crate::state) struct Refusal {
     pub(in crate::state) bound: usize,
 }
 
-impl LogPlan {
-    /// The plan of validated quotas, at least one.
-    pub(crate) fn new(quotas: &[Quota]) -> Self {
-        let bound = |(quota, given): (u8, &Quota)| Bound { limit: given.limit(), window: given.window_ns(), quota };
+impl<L> LogPlan<L> {
+    /// The plan of validated quotas, at least one. Their windows are so many steps.
+    pub(super) fn of_quotas(layout: L, quotas: &[Quota], window: impl Fn(&Quota) -> u64) -> Self {
+        let bound = |(quota, given): (u8, &Quota)| Bound { limit: given.limit(), window: window(given), quota };
         let given: Box<[Bound]> = (0..=u8::MAX).zip(quotas).map(bound).collect();
         let mut bounds = given.to_vec();
         // Of quotas with the same limit, the longest window implies the others.
@@ -54,57 +49,55 @@ impl LogPlan {
         }
         let widest = kept.remove(0);
         let counts_refused = quotas.iter().any(Quota::is_counting_refused);
-        Self { widest, more: kept.into(), given, counts_refused }
+        Self { layout, widest, more: kept.into(), given, counts_refused }
+    }
+
+    /// Bytes on the heap.
+    pub(in crate::state) fn bytes(&self) -> usize {
+        size_of_val(&*self.more) + size_of_val(&*self.given)
     }
 
     #[inline]
-    pub(in crate::state) fn bounds(&self) -> impl Iterator<Item = &Bound> {
+    pub(super) fn bounds(&self) -> impl Iterator<Item = &Bound> {
         core::iter::once(&self.widest).chain(&self.more)
     }
 
     /// A bound by its number.
     #[inline]
-    pub(in crate::state) fn bound(&self, number: usize) -> Bound {
+    pub(super) fn bound(&self, number: usize) -> Bound {
         if number == 0 { self.widest } else { self.more[number - 1] }
     }
 
-    pub(in crate::state) fn given(&self) -> impl Iterator<Item = Bound> {
+    pub(super) fn given(&self) -> impl Iterator<Item = Bound> {
         self.given.iter().copied()
     }
 
     /// Whether refused requests are added to the log.
     #[inline]
-    pub(in crate::state) fn counts_refused(&self) -> bool {
+    pub(super) fn counts_refused(&self) -> bool {
         self.counts_refused
     }
 
-    /// The most live permits that a ring needs slots for.
-    pub(in crate::state) fn most_slots(&self) -> u32 {
+    /// The most live permits that a ring needs room for.
+    pub(super) fn most_live(&self) -> u32 {
         if self.counts_refused { self.remembered() } else { self.widest.limit }
     }
 
     /// The most permits that a log remembers: reserved permits beside those that are live, or the
     /// newest requests, refused or not. Decisions read half of them.
-    pub(in crate::state) fn remembered(&self) -> u32 {
-        2 * self.given.iter().map(|bound| bound.limit).max().unwrap_or(0)
+    pub(super) fn remembered(&self) -> u32 {
+        self.given.iter().map(|bound| bound.limit).max().unwrap_or(0).saturating_mul(2)
     }
 
-    /// How far ahead permits may be reserved. Further ahead the log would have to remember more than
-    /// twice the limit. If refused requests count, nothing is reserved ahead.
+    /// How long a permit is live, in steps.
     #[inline]
-    pub(in crate::state) fn furthest_ahead(&self) -> u64 {
-        if self.counts_refused { 0 } else { self.window() }
-    }
-
-    /// How long a permit is live.
-    #[inline]
-    pub(in crate::state) fn window(&self) -> u64 {
+    pub(super) fn window(&self) -> u64 {
         self.widest.window
     }
 
-    /// The first stamp that is live at a time. Times are past the longest window.
+    /// The first stamp that is live after so many steps. They are past the longest window.
     #[inline]
-    pub(in crate::state) fn live_from(&self, time: u64) -> u64 {
-        (time + 1).saturating_sub(self.window())
+    pub(super) fn live_from(&self, passed: u64) -> u64 {
+        (passed + 1).saturating_sub(self.window())
     }
 }

@@ -7,6 +7,8 @@ use super::*;
 use crate::state::hint::Hint;
 use crate::state::word::AtomicWord;
 
+mod packing;
+
 const ORIGIN: u64 = 1 << 60;
 
 /// Every permit that stands, oldest first; nothing is ever dropped.
@@ -64,9 +66,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn done<T: core::fmt::Debug>(attempt: Attempt<T>) -> T {
-    let Attempt::Done(answer) = attempt else { panic!("{attempt:?} in one thread") };
-    answer
+fn done<T>(attempt: Option<T>) -> T {
+    attempt.expect("no other thread")
 }
 
 proptest! {
@@ -152,23 +153,23 @@ proptest! {
                 Step::Move => {
                     prop_assert!(place.word.swap(word, word.frozen()));
                     let rings = Rings::with_room(1 << 14);
-                    let moved = plan.moved(place, word.frozen(), now, &plan, &rings).expect("there is room");
+                    let moved = plan.moved(place, word.frozen(), now, &plan, &rings);
                     let next = AtomicWord::new();
                     prop_assert!(next.swap(Word::NEW, moved));
                     arena = (next, rings, Hint::new());
                     stalled.clear();
                 }
                 Step::Stall => {
-                    let view = View::of(place, word, now);
+                    let view = View::of(Permits, place, word, now);
                     let spills = view.state.run < u32::try_from(view.ring.len()).unwrap()
-                        && view.state.newest + plan.window() > view.time;
+                        && view.state.newest + plan.window() > view.passed;
                     if spills {
                         stalled.push((word, now));
                     }
                 }
                 Step::Resume => {
                     let Some((old, then)) = stalled.pop() else { continue };
-                    spill(&View::of(place, old, then));
+                    super::spill(&View::of(Permits, place, old, then));
                     prop_assert_eq!(place.word.load(), word, "a spill leaves the word");
                 }
             }
@@ -203,24 +204,6 @@ fn one_permit_takes_no_ring() {
         assert!(matches!(done(plan.decide(place, word.load(), now, 3, 0)), Answer::Admitted { .. }));
     }
     assert_eq!(rings.slots(), 0);
-}
-
-#[test]
-fn an_arena_without_names_for_rings_says_so_and_changes_nothing() {
-    let (plan, word, rings) = (plan(&[(1 << 14, 100)]), AtomicWord::new(), Rings::with_room(64));
-    let (hint, mut admitted) = (Hint::new(), 0);
-    let place = Place { word: &word, hint: &hint, rings: &rings };
-    let mut ask = || plan.decide(place, word.load(), ORIGIN + admitted, 1, 0).map(|_| admitted += 1);
-    assert!((0..9).all(|_| matches!(ask(), Attempt::Done(()))));
-    rings.run_out();
-    let before = loop {
-        let before = word.load();
-        if ask() == Attempt::NoRoom {
-            break before;
-        }
-    };
-    assert_eq!(word.load(), before);
-    assert!((10..=16).contains(&admitted), "{admitted}");
 }
 
 #[test]

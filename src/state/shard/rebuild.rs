@@ -85,20 +85,6 @@ impl Shard {
         self.help(with, arena);
     }
 
-    /// Makes room for a ring of the key: its arena is rebuilt, and it is the first to move.
-    pub(super) fn make_room_for_rings<C: Clock>(
-        &self,
-        with: Context<'_, C>,
-        arena: &Arc<Arena>,
-        cell: &Cell,
-        key: Key,
-    ) {
-        self.rebuild(with, arena);
-        if let Next::Arena(successor) = arena.next() {
-            self.move_cell(with, arena, cell, key, &successor);
-        }
-    }
-
     /// Moves all keys to an arena with other plans: when this returns, each request is decided by
     /// them.
     pub(in crate::state) fn set_plans<C: Clock>(&self, with: Context<'_, C>, plans: impl Fn(&Plans) -> Plans) {
@@ -181,7 +167,14 @@ impl Shard {
     /// The copy is the first word of the key's new cell. Any other word there shows that the key was
     /// copied. A frozen new word shows that it was not, and will not be: the copy goes to the arena
     /// behind.
-    fn move_cell<C: Clock>(&self, with: Context<'_, C>, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>) {
+    pub(super) fn move_cell<C: Clock>(
+        &self,
+        with: Context<'_, C>,
+        arena: &Arena,
+        cell: &Cell,
+        key: Key,
+        successor: &Arc<Arena>,
+    ) {
         let word = freeze(with, arena, cell, key);
         let vacant_until = word.vacant_until();
         if let Some(until) = vacant_until {
@@ -199,16 +192,9 @@ impl Shard {
                 Word::NEW => {
                     let now = with.now();
                     let (plan, under) = (&arena.plans.of(key).plan, &found.plans.of(key).plan);
-                    let moved = match vacant_until {
-                        Some(until) => Some(Word::forgotten(until)),
+                    let mut moved = match vacant_until {
+                        Some(until) => Word::forgotten(until),
                         None => plan.moved(arena.place_of(cell), word, now, under, &found.rings),
-                    };
-                    let Some(mut moved) = moved else {
-                        self.rebuild(with, &found);
-                        // It has a successor. The copy goes on there.
-                        let _ = there.word.swap(Word::NEW, Word::NEW.frozen());
-                        to = found;
-                        continue;
                     };
                     // Nothing counts under the new quotas.
                     let is_over = moved == Word::NEW;

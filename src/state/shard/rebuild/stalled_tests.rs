@@ -10,7 +10,7 @@ use proptest::sample::Index;
 
 use super::*;
 use crate::state::places::Taken;
-use crate::state::plan::{Ask, Proposal};
+use crate::state::request::{Ask, Proposal};
 use crate::state::root::loaded;
 use crate::state::shard::kit::{Answer, At, World, key, log};
 use crate::state::shard::{Request, Seat};

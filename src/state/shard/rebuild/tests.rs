@@ -5,7 +5,7 @@ use core::cell::Cell as Counter;
 use super::*;
 use crate::fingerprint::Fingerprint;
 use crate::state::joint::Asked;
-use crate::state::plan::Ask;
+use crate::state::request::Ask;
 use crate::state::shard::kit::{Answer, At, World, key, log};
 use crate::state::table::Table;
 
@@ -60,29 +60,6 @@ fn a_request_above_the_limit_before_a_change_waits_for_no_thread() {
     let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key), root.next()) else { unreachable!() };
     shard.move_cell(table.with(&clock), &root, cell, key, &successor);
     assert!(ask(3).is_admitted());
-}
-
-/// Numbers of rings run out while a key is copied. It does not wait until the sweep comes to it.
-#[test]
-fn a_copy_without_a_name_for_its_ring_goes_on_in_the_next_arena() {
-    let world = World::new(&[log(50, 100)], CAP, 64);
-    let shard = world.shard();
-    for (number, time) in (0..60).flat_map(|number| [(number, 0), (number, 1)]) {
-        assert_eq!(world.ask(number, 1, &At(time)), Answer::Admitted { stamp: time });
-    }
-    let root = Arc::clone(&shard.root());
-    assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), 400, 16)));
-    let Next::Arena(successor) = root.next() else { unreachable!() };
-    successor.rings.run_out();
-    let place_of = |number| if let Found::End(place) = successor.find(key(number)) { place } else { unreachable!() };
-    let last = (0..60).max_by_key(|&number| place_of(number)).unwrap();
-    let Found::Cell(_, cell) = root.find(key(last)) else { unreachable!() };
-    shard.move_cell(world.with(&Patience(Counter::new(20))), &root, cell, key(last), &successor);
-    for _ in 0..999 {
-        shard.keep_up(world.with(&At(5)), &shard.root());
-    }
-    assert_eq!(shard.arenas().count(), 1);
-    assert!((0..60).all(|number| world.left(number, &At(5)) == Some(48)));
 }
 
 /// A clock at whose n-th reading another thread forgets the key.

@@ -5,16 +5,16 @@ use core::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::decision::Left;
-use crate::quota::Quota;
+use crate::decision::{Left, PerQuota};
 use crate::state::hint::Hint;
-use crate::state::word::{AtomicWord, RingRef};
+use crate::state::log::LogPlan;
+use crate::state::request::{Ask, Place, Proposal};
+use crate::state::word::AtomicWord;
 
 mod against_list;
 mod naive;
+mod packing;
 mod stalled;
-
-const TIME_ZERO: u64 = 1 << 60;
 
 /// A quantised log, its window in steps.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,8 @@ impl Given {
         Quota::quantised_log(self.limit, window, Duration::from_nanos(self.resolution))
     }
 
-    fn plan(self) -> StepsPlan {
-        StepsPlan::of(&self.quota()).expect("a quantised log")
+    fn plan(self) -> LogPlan<Steps> {
+        LogPlan::<Steps>::of(&self.quota()).expect("a quantised log")
     }
 }
 
@@ -52,7 +52,7 @@ impl Key {
     }
 
     /// One request: the mark of its permits, or its wait. And the permits left.
-    fn ask(&self, plan: &StepsPlan, now: u64, cost: u32) -> (Result<u128, u64>, Left) {
+    fn ask(&self, plan: &LogPlan<Steps>, now: u64, cost: u32) -> (Result<u128, u64>, Left) {
         let (before, mut left) = (self.word.load(), PerQuota::NONE);
         let answer = match plan.propose(self.place(), before, now, Ask::acquire(cost), Some(&mut left)) {
             Proposal::Admit { word, mark, delay_ns } => {
@@ -66,12 +66,12 @@ impl Key {
         (answer, left.first())
     }
 
-    fn admits(&self, plan: &StepsPlan, now: u64, cost: u32) -> bool {
+    fn admits(&self, plan: &LogPlan<Steps>, now: u64, cost: u32) -> bool {
         self.ask(plan, now, cost).0.is_ok()
     }
 
     /// The wait of a request, none if it fits, and the permits left.
-    fn look(&self, plan: &StepsPlan, now: u64, cost: u32) -> (u64, Left) {
+    fn look(&self, plan: &LogPlan<Steps>, now: u64, cost: u32) -> (u64, Left) {
         let mut left = PerQuota::NONE;
         match plan.propose(self.place(), self.word.load(), now, Ask::acquire(cost).peek(), Some(&mut left)) {
             Proposal::Admit { delay_ns: 0, .. } => (0, left.first()),
@@ -80,28 +80,27 @@ impl Key {
         }
     }
 
-    fn remaining(&self, plan: &StepsPlan, now: u64) -> u32 {
+    fn remaining(&self, plan: &LogPlan<Steps>, now: u64) -> u32 {
         self.look(plan, now, 0).1.remaining
     }
 
-    fn refund(&self, plan: &StepsPlan, now: u64, cost: u32, mark: u128) -> u32 {
+    fn refund(&self, plan: &LogPlan<Steps>, now: u64, cost: u32, mark: u128) -> u32 {
         let before = self.word.load();
-        let Attempt::Done((word, refunded)) = plan.refund(self.place(), before, now, cost, mark) else {
-            panic!("no refund in one thread")
-        };
+        let stamp = u64::try_from(mark).unwrap();
+        let (word, refunded) = plan.refund(self.place(), before, now, cost, stamp).expect("no other thread");
         assert!(self.word.swap(before, word));
         assert!(refunded > 0 || word == before);
         refunded
     }
 
-    fn moved(&self, plan: &StepsPlan, now: u64) -> Self {
+    fn moved(&self, plan: &LogPlan<Steps>, now: u64) -> Self {
         let (word, next) = (self.word.load(), Self::new());
         if word.is_open() {
             assert!(self.word.swap(word, word.frozen()));
         }
-        let moved = plan.moved(self.place(), word.frozen(), now, &next.rings).expect("there is room");
+        let moved = plan.moved(self.place(), word.frozen(), now, plan, &next.rings);
         assert!(next.word.swap(Word::NEW, moved));
-        assert!(StepsState::unpack(moved).ring().len() <= plan.slots(word));
+        assert!(LogPlan::<Steps>::slots(moved) <= LogPlan::<Steps>::slots(word));
         next
     }
 }
@@ -113,7 +112,7 @@ fn the_permits_of_one_step_take_no_ring() {
     for now in [5, 10, 111, 115, 300] {
         assert!(key.admits(&plan, TIME_ZERO + now, 3));
     }
-    assert_eq!((key.rings.slots(), plan.slots(key.word.load())), (0, 0));
+    assert_eq!((key.rings.slots(), LogPlan::<Steps>::slots(key.word.load())), (0, 0));
 }
 
 #[test]
@@ -125,46 +124,10 @@ fn a_busy_key_has_two_slots_more_than_steps_and_no_second_ring_of_them() {
             assert!(key.admits(&plan, TIME_ZERO + 10 * step + 1, 1));
         }
         let most = usize::try_from(steps + 2).unwrap().next_power_of_two();
-        assert_eq!(plan.slots(key.word.load()), most);
+        assert_eq!(LogPlan::<Steps>::slots(key.word.load()), most);
         // Each ring is at least twice as long as the last, but for what lies between two in a page.
         assert!(key.rings.slots() < 3 * most as u64, "{steps} steps take {} slots", key.rings.slots());
     }
-}
-
-#[test]
-fn an_arena_without_names_for_rings_says_so_and_changes_nothing() {
-    let plan = Given { limit: 1 << 20, steps: 1000, resolution: 10 }.plan();
-    let key = Key { rings: Rings::with_room(64), ..Key::new() };
-    let mut now = TIME_ZERO;
-    assert!((0..3).all(|_| key.admits(&plan, now, 1)));
-    let (before, mark) = loop {
-        let before = key.word.load();
-        let step = plan.step_of(now);
-        if now == TIME_ZERO + 100 {
-            key.rings.run_out();
-        }
-        match plan.propose(key.place(), before, now, Ask::acquire(1), None) {
-            Proposal::Admit { word, .. } => assert!(key.word.swap(before, word)),
-            Proposal::NoRoom => break (before, u128::from(step) - 1),
-            other => panic!("{other:?} in one thread"),
-        }
-        now += 10;
-    };
-    assert_eq!(key.word.load(), before);
-    assert_eq!(plan.refund(key.place(), before, now, 1, mark), Attempt::NoRoom);
-    // In the newest step there is room.
-    assert!(key.admits(&plan, now - 10, 5));
-    let next = key.moved(&plan, now);
-    assert!(next.admits(&plan, now, 1));
-}
-
-#[test]
-fn names_of_rings_run_out_in_the_word() {
-    let name = |number| RingRef { class: 15, number };
-    let state = StepsState { newest: 1, ..StepsState::default() };
-    let last = state.in_ring(name((1 << 14) - 1), 5).unwrap();
-    assert_eq!(last.ring(), name((1 << 14) - 1));
-    assert_eq!(state.in_ring(name(1 << 14), 0), None);
 }
 
 #[test]
@@ -195,5 +158,5 @@ fn the_last_time_has_a_step() {
         assert!(key.admits(&plan, now, 1 << 28), "at {now}");
     }
     assert_eq!(key.remaining(&plan, last), 1 << 28);
-    assert_eq!(plan.over_at(key.word.load()), last + (1 << 14));
+    assert_eq!(plan.over_at(key.place(), key.word.load()), last + (1 << 14));
 }

@@ -8,8 +8,10 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::quota::Quota;
+use crate::decision::PerQuota;
 use crate::state::hint::Hint;
+use crate::state::log::LogPlan;
+use crate::state::request::{Place, Proposal};
 use crate::state::sync::AtomicU64;
 use crate::state::word::AtomicWord;
 use crate::sync::check_model;
@@ -49,7 +51,7 @@ impl Arena {
 
 struct Model {
     arenas: Vec<Arena>,
-    plan: StepsPlan,
+    plan: LogPlan<Steps>,
     clock: AtomicU64,
     /// The step and the cost of the permits that stand.
     granted: Mutex<Vec<(u64, u32)>>,
@@ -65,7 +67,7 @@ impl Model {
             Quota::quantised_log(limit, Duration::from_nanos(steps * RESOLUTION), Duration::from_nanos(RESOLUTION));
         Self {
             arenas: core::iter::repeat_with(Arena::new).take(arenas).collect(),
-            plan: StepsPlan::of(&quota).unwrap(),
+            plan: LogPlan::<Steps>::of(&quota).unwrap(),
             clock: AtomicU64::new(ORIGIN),
             granted: Mutex::default(),
             ever: Mutex::default(),
@@ -85,7 +87,7 @@ impl Model {
                 return (arena, word);
             }
             let next = &self.arenas[at + 1];
-            let moved = self.plan.moved(arena.place(), word, self.now(), &next.rings).expect("there is room");
+            let moved = self.plan.moved(arena.place(), word, self.now(), &self.plan, &next.rings);
             let _ = next.word.swap(Word::NEW, moved);
         }
         panic!("the last arena is not frozen")
@@ -120,7 +122,7 @@ impl Model {
         loop {
             let (arena, word) = self.find();
             let now = self.now();
-            match self.plan.propose(arena.place(), word, now, super::Ask::acquire(cost), None) {
+            match self.plan.propose(arena.place(), word, now, crate::state::request::Ask::acquire(cost), None) {
                 Proposal::Admit { word: new, mark, .. } if arena.word.swap(word, new) => {
                     let permits = (u64::try_from(mark).unwrap(), cost);
                     self.ever.lock().unwrap().push(permits);
@@ -131,7 +133,6 @@ impl Model {
                     self.denied.lock().unwrap().push((now, cost, wait_ns));
                     return None;
                 }
-                Proposal::NoRoom => panic!("the arena is large enough"),
                 Proposal::Admit { .. } | Proposal::Lost => loom::thread::yield_now(),
             }
         }
@@ -140,38 +141,38 @@ impl Model {
     fn refund(&self, step: u64, cost: u32) {
         loop {
             let (arena, word) = self.find();
-            match self.plan.refund(arena.place(), word, self.now(), cost, step.into()) {
-                Attempt::Done((_, 0)) => return,
-                Attempt::Done((new, refunded)) if arena.word.swap(word, new) => {
+            match self.plan.refund(arena.place(), word, self.now(), cost, step) {
+                Some((_, 0)) => return,
+                Some((new, refunded)) if arena.word.swap(word, new) => {
                     assert_eq!(refunded, cost);
                     let mut granted = self.granted.lock().unwrap();
                     let at = granted.iter().position(|&permits| permits == (step, cost)).unwrap();
                     granted.remove(at);
                     return;
                 }
-                Attempt::NoRoom => panic!("the arena is large enough"),
-                Attempt::Done(_) | Attempt::Lost => loom::thread::yield_now(),
+                _ => loom::thread::yield_now(),
             }
         }
     }
 
     /// The permits of these steps that count at a time.
     fn live(&self, permits: &[(u64, u32)], at: u64) -> u32 {
-        let live = permits.iter().filter(|&&(step, _)| at < self.plan.free_at(step));
+        let live = permits.iter().filter(|&&(step, _)| at < self.plan.layout.end_of(step + self.plan.window()));
         live.map(|&(_, cost)| cost).sum()
     }
 
     fn check(&self) {
         let (granted, ever) = (self.granted.lock().unwrap(), self.ever.lock().unwrap());
-        let limit = self.plan.limit;
+        let limit = self.plan.bound(0).limit;
         for &(from, _) in &*granted {
-            let window = granted.iter().filter(|&&(step, _)| (from..from + self.plan.window).contains(&step));
+            let window = granted.iter().filter(|&&(step, _)| (from..from + self.plan.window()).contains(&step));
             let sum: u32 = window.map(|&(_, cost)| cost).sum();
             assert!(sum <= limit, "{sum} permits from {from}: {granted:?}");
         }
         // A reading is no earlier than those before its word.
         for &(reading, cost, wait_ns) in &*self.denied.lock().unwrap() {
-            let before: Vec<_> = ever.iter().copied().filter(|&(step, _)| step <= self.plan.step_of(reading)).collect();
+            let before: Vec<_> =
+                ever.iter().copied().filter(|&(step, _)| step <= self.plan.layout.step_of(reading)).collect();
             let live = |at| self.live(&before, at);
             assert!(live(reading) + cost > limit, "denied {cost} at {reading}: {ever:?}");
             let until = reading + wait_ns;
@@ -180,9 +181,15 @@ impl Model {
         }
         // At each later time the word and the ring have what stands.
         let (arena, word) = self.find();
-        for later in 0..=self.plan.window + 1 {
+        for later in 0..=self.plan.window() + 1 {
             let (at, mut left) = (self.now() + later * RESOLUTION, PerQuota::NONE);
-            let answer = self.plan.propose(arena.place(), word, at, super::Ask::acquire(limit).peek(), Some(&mut left));
+            let answer = self.plan.propose(
+                arena.place(),
+                word,
+                at,
+                crate::state::request::Ask::acquire(limit).peek(),
+                Some(&mut left),
+            );
             assert_ne!(answer, Proposal::Lost);
             let live = self.live(&granted, at);
             assert_eq!(left.first().remaining, limit - live, "{later} steps later: {granted:?}");

@@ -1,0 +1,63 @@
+//! A request as an algorithm sees it, and the answer.
+
+use super::hint::Hint;
+use super::ring::Rings;
+use super::word::{AtomicWord, Word};
+
+/// The word of a key, and the rings of its arena.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(super) word: &'a AtomicWord,
+    pub(super) hint: &'a Hint,
+    pub(super) rings: &'a Rings,
+}
+
+/// The answer to a request, and the word that makes it so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Proposal {
+    /// The request fits. `mark` names its permits to a refund. If it peeks, the word is to be left as
+    /// it is.
+    Admit { word: Word, mark: u128, delay_ns: u64 },
+    /// The request does not fit, and without other traffic does after exactly `wait_ns`. A word is
+    /// to be swapped in all the same.
+    Deny { wait_ns: u64, quota: u8, word: Option<Word> },
+    /// Another thread has changed the word.
+    Lost,
+}
+
+/// A request, as the quotas of its key see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ask {
+    pub(crate) cost: u32,
+    pub(crate) kind: AskKind,
+    /// How many nanoseconds ahead its permits may be, if they are reserved.
+    pub(crate) within: u64,
+    /// Only the answer is wanted: the request grants and writes nothing, and its cost may be zero.
+    pub(crate) peeks: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AskKind {
+    /// Grants if possible. A queue may let the request wait.
+    Acquire,
+    /// Grants, now or ahead.
+    Reserve,
+    /// Grants nothing, because something else denies the request. It counts, if refused requests do.
+    Refused,
+}
+
+impl Ask {
+    #[inline(always)]
+    pub(crate) const fn acquire(cost: u32) -> Self {
+        Self { cost, kind: AskKind::Acquire, within: 0, peeks: false }
+    }
+
+    pub(crate) const fn reserve(cost: u32, within: u64) -> Self {
+        Self { cost, kind: AskKind::Reserve, within, peeks: false }
+    }
+
+    /// The same without a charge.
+    pub(crate) const fn peek(self) -> Self {
+        Self { peeks: true, ..self }
+    }
+}

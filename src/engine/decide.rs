@@ -13,14 +13,13 @@ impl<C: Clock, F> Engine<C, F> {
     #[inline(always)]
     pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
         if cost > 0 && self.modes.get().is_none() {
-            let decision = match self.table.decide(key, Ask::acquire(cost), &self.clock, None) {
-                Some(decision) => decision.into(),
-                None => self.acquire(&[Some(key)], cost),
-            };
-            self.count(decision);
-            return decision;
+            if let Some(decision) = self.table.decide(key, Ask::acquire(cost), &self.clock, None) {
+                let decision = decision.into();
+                self.count(decision);
+                return decision;
+            }
         }
-        self.decide_fully(&[Some(key)], Ask::acquire(cost), None).decision
+        self.decide_together(&[Some(key)], cost)
     }
 
     /// The same, with the permits left.
@@ -40,18 +39,13 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// Decides a request of one key of each dimension.
-    pub(crate) fn decide_together(&self, keys: &Together, cost: u32) -> Decision {
+    pub(crate) fn decide_together(&self, keys: &[Option<Fingerprint>], cost: u32) -> Decision {
         if cost == 0 || self.modes.get().is_some() {
             return self.decide_fully(keys, Ask::acquire(cost), None).decision;
         }
-        let decision = self.acquire(keys, cost);
+        let decision = self.table.acquire(self.asked(keys, Ask::acquire(cost)), &self.clock, None, None);
         self.count(decision);
         decision
-    }
-
-    /// The decision of the quotas.
-    fn acquire(&self, keys: &[Option<Fingerprint>], cost: u32) -> Decision {
-        self.table.acquire(self.asked(keys, Ask::acquire(cost)), &self.clock, None, None)
     }
 
     /// Decides one permit for each key, in order.

@@ -109,29 +109,20 @@ impl Modes {
         on.filter(|(_, it)| it.is_on()).map(|(dimension, it)| (dimension, &it.table))
     }
 
-    /// Whether the decision is a denial, and each of the keys that deny is in shadow mode. `keys` are
-    /// those of the request, by dimension.
-    fn overrules(&self, decision: Decision, keys: &[Option<Fingerprint>]) -> bool {
-        let Decision::Denied(denial) = decision else { return false };
+    /// The decision to return. If each of the keys that deny is in shadow mode, the denial becomes an
+    /// admission, and is counted unless the request peeks. `keys` are those of the request, by
+    /// dimension.
+    pub(crate) fn show(&self, decision: Decision, keys: &[Option<Fingerprint>], peeks: bool) -> Decision {
+        let Decision::Denied(denial) = decision else { return decision };
         let enforced = self.enforced.load(Ordering::Acquire);
         let is_outside = |dimension: usize| keys[dimension].is_some_and(|key| part(key) >= enforced);
-        enforced < ALL && denial.violated().all(is_outside)
-    }
-
-    /// The decision to return. Shadow mode turns a denial into an admission and counts it.
-    pub(crate) fn show(&self, decision: Decision, keys: &[Option<Fingerprint>]) -> Decision {
-        if !self.overrules(decision, keys) {
+        if !denial.violated().all(is_outside) {
             return decision;
         }
-        if let Some(overruled) = self.overruled.get() {
+        if let Some(overruled) = self.overruled.get().filter(|_| !peeks) {
             overruled.count(false);
         }
         decision.overrule()
-    }
-
-    /// The decision that a peek returns: as [`show`](Self::show), but not counted.
-    pub(crate) fn preview(&self, decision: Decision, keys: &[Option<Fingerprint>]) -> Decision {
-        if self.overrules(decision, keys) { decision.overrule() } else { decision }
     }
 
     /// Bytes on the heap, including its own.

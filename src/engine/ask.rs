@@ -84,36 +84,25 @@ impl<C: Clock, F> Engine<C, F> {
             return self.peek(keys, ask);
         }
         let Some(modes) = self.modes.get() else {
-            let mut status = Status::nothing();
-            let decision = self.table.acquire(self.asked(keys, ask), &self.clock, Some(&mut status.left), refundable);
-            self.count(decision);
-            return status.decided(decision, ask.cost);
+            let status = self.by_quotas(self.asked(keys, ask), &self.clock, refundable);
+            self.count(status.decision);
+            return status;
         };
-        let mut asked = all_of(keys);
-        let status = match self.by_lists(modes, &mut asked) {
-            Some(status) => status,
-            None => self.decide_with_penalties(modes, &asked[..keys.len()], ask, refundable),
-        };
-        self.count(status.decision);
-        let decision = modes.show(status.decision, keys);
-        Status { decision, ..status }
+        let mut status = self.by_modes(modes, keys, ask, refundable);
+        if !ask.peeks {
+            self.count(status.decision);
+        }
+        status.decision = modes.show(status.decision, keys, ask.peeks);
+        status
     }
 
     /// The answer that such a request would get.
     pub(crate) fn peek(&self, keys: &[Option<Fingerprint>], ask: Ask) -> Status {
         // A request of cost zero is always admitted.
-        let Some(modes) = self.modes.get().filter(|_| ask.cost > 0) else {
-            return self.table.preview(self.asked(keys, ask), &self.clock);
-        };
-        let mut asked = all_of(keys);
-        let status = self.by_lists(modes, &mut asked).unwrap_or_else(|| {
-            let (clock, asked) = (Noted::new(&self.clock), &asked[..keys.len()]);
-            let blocks = self.blocks_of(modes, asked, &clock);
-            let status = self.table.preview(self.asked(asked, ask), &clock);
-            with_blocks(status, &blocks, ask.cost, clock.last(), &clock)
-        });
-        let decision = modes.preview(status.decision, keys);
-        Status { decision, ..status }
+        match self.modes.get().filter(|_| ask.cost > 0) {
+            Some(_) => self.decide_fully(keys, ask.peek(), None),
+            None => self.table.preview(self.asked(keys, ask), &self.clock),
+        }
     }
 
     /// Counts a decision. A cost above a limit is none.
@@ -126,42 +115,52 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// The answer of the quotas and the blocks. A denial by the quotas may begin a block.
-    fn decide_with_penalties(
+    /// The answer of the lists or, for the keys on none, of the quotas and the blocks. A denial by the
+    /// quotas may begin a block.
+    fn by_modes(
         &self,
         modes: &Modes,
         keys: &[Option<Fingerprint>],
         ask: Ask,
         refundable: Option<&mut Vec<Refundable>>,
     ) -> Status {
-        let (clock, asked) = (Noted::new(&self.clock), self.asked(keys, ask));
-        let mut blocks = self.blocks_of(modes, keys, &clock);
-        if blocks.iter().any(Option::is_some) {
+        let (mut unlisted, mut blocks): (Together, Blocks) = Default::default();
+        let unlisted = &mut unlisted[..keys.len()];
+        unlisted.copy_from_slice(keys);
+        if let Some(status) = self.by_lists(modes, unlisted) {
+            return status;
+        }
+        let (clock, asked) = (Noted::new(&self.clock), self.asked(unlisted, ask));
+        for (block, key) in blocks.iter_mut().zip(asked.keys) {
+            *block = key.and_then(|key| self.penalties(modes, key)?.blocked_until(key, &clock));
+        }
+        if !ask.peeks && blocks.iter().any(Option::is_some) {
             // Ask the quotas, too: their wait may be longer than the block.
             let status = self.table.refuse(asked, &clock);
             return with_blocks(status, &blocks, ask.cost, clock.last(), &clock);
         }
-        let mut status = Status::nothing();
-        let decision = self.table.acquire(asked, &clock, Some(&mut status.left), refundable);
-        let (status, told_at) = (status.decided(decision, ask.cost), clock.last());
-        let denial = status.denial().filter(|denial| !denial.never_fits());
+        let (status, told_at) = (self.by_quotas(asked, &clock, refundable), clock.last());
+        let denial = status.denial().filter(|denial| !ask.peeks && !denial.never_fits());
         for dimension in denial.into_iter().flat_map(Denial::violated_quotas) {
-            blocks[dimension] = keys[dimension].and_then(|key| self.penalties(modes, key)?.note_denial(key, &clock));
+            let key = asked.keys[dimension];
+            blocks[dimension] = key.and_then(|key| self.penalties(modes, key)?.note_denial(key, &clock));
         }
         with_blocks(status, &blocks, ask.cost, told_at, &clock)
     }
 
-    fn blocks_of(&self, modes: &Modes, keys: &[Option<Fingerprint>], clock: &Noted<'_, C>) -> Blocks {
-        let mut blocks = [None; MAX_DIMENSIONS];
-        for (block, key) in blocks.iter_mut().zip(keys) {
-            *block = key.and_then(|key| self.penalties(modes, key)?.blocked_until(key, clock));
+    /// The answer of the quotas.
+    fn by_quotas(&self, asked: Asked<'_>, clock: &impl Clock, refundable: Option<&mut Vec<Refundable>>) -> Status {
+        if asked.ask.peeks {
+            return self.table.preview(asked, clock);
         }
-        blocks
+        let mut status = Status::nothing();
+        let decision = self.table.acquire(asked, clock, Some(&mut status.left), refundable);
+        status.decided(decision, asked.ask.cost)
     }
 
     /// The answer of the lists to a request with a denied key, or with none but allowed keys.
     /// Otherwise removes the allowed keys, so that their dimensions are not asked.
-    fn by_lists(&self, modes: &Modes, keys: &mut Together) -> Option<Status> {
+    fn by_lists(&self, modes: &Modes, keys: &mut [Option<Fingerprint>]) -> Option<Status> {
         let lists = modes.lists.as_ref()?;
         let (mut denied, mut status): (Option<Denial>, _) = (None, Status::nothing());
         for (dimension, place) in keys.iter_mut().enumerate() {
@@ -208,38 +207,33 @@ impl<C: Clock, F> Engine<C, F> {
     }
 }
 
-/// The keys, with none in the dimensions that there are not.
-fn all_of(keys: &[Option<Fingerprint>]) -> Together {
-    let mut all = [None; MAX_DIMENSIONS];
-    all[..keys.len()].copy_from_slice(keys);
-    all
-}
-
 /// The answer of the quotas, told at the reading `told_at`, and of the blocks. A blocked key has no
 /// permits until its block ends, and is denied by it, whatever its quota answers. Of all denials
 /// the one with the longest wait is told.
 fn with_blocks<C: Clock>(mut status: Status, blocks: &Blocks, cost: u32, told_at: u64, clock: &Noted<'_, C>) -> Status {
-    if status.denial().is_some_and(Denial::never_fits) {
+    if blocks.iter().all(Option::is_none) || status.denial().is_some_and(Denial::never_fits) {
         return status;
     }
     // A block may have ended since it was read.
     let from_now = |until: u64| until.saturating_sub(clock.last()).max(1);
     let by_block = |dimension, wait_ns| Denial::new(wait_ns, DenialReason::Penalty, 0).in_dimension(dimension);
-    let mut blocked: Option<Denial> = None;
-    for (dimension, until) in blocks.iter().enumerate().filter_map(|(dimension, until)| Some((dimension, (*until)?))) {
+    let blocked = || blocks.iter().enumerate().filter_map(|(dimension, until)| Some((dimension, (*until)?)));
+    for (dimension, until) in blocked() {
         let later = |wait_ns: u64| from_now(until.max(told_at.saturating_add(wait_ns)));
         status.left.change_in(dimension, |left| {
             left.denied(|wait_ns| if wait_ns == Denial::NEVER { wait_ns } else { later(wait_ns) })
         });
-        let block = by_block(dimension, from_now(until));
-        blocked = Some(blocked.map_or(block, |others| others.and(block)));
     }
-    let Some(mut denial) = blocked else { return status };
-    if let Some(by_quota) = status.denial() {
-        denial = denial.and(by_quota.after(from_now(told_at.saturating_add(by_quota.wait_ns()))));
-        if blocks[denial.dimension()].is_some() {
-            denial = by_block(denial.dimension(), denial.wait_ns()).and(denial);
+    let by_quotas = status.denial().map(|denial| {
+        let denial = denial.after(from_now(told_at.saturating_add(denial.wait_ns())));
+        match blocks[denial.dimension()] {
+            Some(_) => by_block(denial.dimension(), denial.wait_ns()).and(denial),
+            None => denial,
         }
+    });
+    let by_blocks = blocked().map(|(dimension, until)| by_block(dimension, from_now(until)));
+    match by_blocks.chain(by_quotas).reduce(Denial::and) {
+        Some(denial) => status.decided(Decision::Denied(denial), cost),
+        None => status,
     }
-    status.decided(Decision::Denied(denial), cost)
 }

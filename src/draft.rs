@@ -7,7 +7,7 @@ use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP, MAX_DIMENSIONS, MAX_KEY_CAP};
 #[cfg(feature = "snapshot")]
 use crate::clock::Clock;
 use crate::counts::Tally;
-use crate::engine::{AtCap, Engine, LimiterId};
+use crate::engine::{Engine, LimiterId};
 use crate::error::BuildError;
 #[cfg(feature = "snapshot")]
 use crate::fingerprint::Fingerprinter;
@@ -17,6 +17,7 @@ use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 use crate::state::table::Table;
+use crate::sync::plain::AtomicBool;
 use crate::tier::Tiers;
 
 /// What a limiter is built from.
@@ -88,7 +89,7 @@ impl<C, F> Draft<C, F> {
             },
             clock,
             fingerprinter,
-            at_cap: AtCap::new(settings.at_key_cap),
+            admits_at_cap: AtomicBool::new(settings.at_key_cap == AtKeyCap::Admit),
             tiers,
             may_have_own: settings.keys_with_quotas > 0,
             tally: settings.count_decisions.then(Tally::new),

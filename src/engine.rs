@@ -5,7 +5,6 @@
 pub(crate) mod ask;
 mod decide;
 
-use core::fmt;
 use core::hash::BuildHasher;
 use std::hash::RandomState;
 use std::sync::Arc;
@@ -38,7 +37,8 @@ pub(crate) struct Engine<C, F> {
     pub(crate) table: Table,
     pub(crate) clock: C,
     pub(crate) fingerprinter: F,
-    pub(crate) at_cap: AtCap,
+    /// Whether new keys at the key cap are admitted, uncounted.
+    pub(crate) admits_at_cap: AtomicBool,
     pub(crate) tiers: Tiers,
     /// Whether single keys may have quotas of their own.
     pub(crate) may_have_own: bool,
@@ -62,8 +62,16 @@ impl LimiterId {
     }
 }
 
-/// The answer to a new key at the key cap: whether to admit it, uncounted.
-pub(crate) struct AtCap(AtomicBool);
+impl<C, F> Engine<C, F> {
+    /// The answer to new keys at the key cap.
+    pub(crate) fn at_key_cap(&self) -> AtKeyCap {
+        if self.admits_at_cap.load(Ordering::Relaxed) { AtKeyCap::Admit } else { AtKeyCap::Deny }
+    }
+
+    pub(crate) fn set_at_key_cap(&self, answer: AtKeyCap) {
+        self.admits_at_cap.store(answer == AtKeyCap::Admit, Ordering::Relaxed);
+    }
+}
 
 impl<C: Clock, F> Engine<C, F> {
     /// The current quotas of a slot; slot 0 if there are no dimensions.
@@ -174,25 +182,5 @@ impl<C: Clock, F> Engine<C, F> {
 impl<C: Clock, F: Fingerprinter> Engine<C, F> {
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot::take(&self.table, self.modes.get(), &self.fingerprinter, &self.clock)
-    }
-}
-
-impl AtCap {
-    pub(crate) fn new(answer: AtKeyCap) -> Self {
-        Self(AtomicBool::new(answer == AtKeyCap::Admit))
-    }
-
-    pub(crate) fn set(&self, answer: AtKeyCap) {
-        self.0.store(answer == AtKeyCap::Admit, Ordering::Relaxed);
-    }
-
-    pub(crate) fn admits(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl fmt::Debug for AtCap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.admits() { "Admit" } else { "Deny" })
     }
 }

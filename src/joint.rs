@@ -565,6 +565,9 @@ impl<D: ?Sized, C: fmt::Debug, F> fmt::Debug for JointLimiter<D, C, F> {
         for (dimension, name) in self.engine.names.iter().enumerate() {
             limiter.field(name, &Shown(&self.engine.table.version(dimension).quotas));
         }
-        limiter.field("clock", &self.engine.clock).field("at_key_cap", &self.engine.at_cap).finish_non_exhaustive()
+        limiter
+            .field("clock", &self.engine.clock)
+            .field("at_key_cap", &self.engine.at_key_cap())
+            .finish_non_exhaustive()
     }
 }

@@ -433,7 +433,7 @@ impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
         f.debug_struct("Limiter")
             .field("quotas", &Shown(&self.engine.table.version(0).quotas))
             .field("clock", &self.engine.clock)
-            .field("at_key_cap", &self.engine.at_cap)
+            .field("at_key_cap", &self.engine.at_key_cap())
             .finish_non_exhaustive()
     }
 }

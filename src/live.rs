@@ -211,7 +211,7 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     pub fn set_at_key_cap(&self, answer: AtKeyCap) {
-        self.engine.at_cap.set(answer);
+        self.engine.set_at_key_cap(answer);
     }
 
     fn check_dimension(&self, dimension: usize) -> Result<(), ChangeError> {
@@ -236,7 +236,7 @@ impl<C: Clock, F> fmt::Debug for LiveSettings<'_, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("LiveSettings");
         shown.field("key_cap", &self.key_cap()).field("enforced_percent", &self.enforced_percent());
-        shown.field("at_key_cap", &self.engine.at_cap).finish_non_exhaustive()
+        shown.field("at_key_cap", &self.engine.at_key_cap()).finish_non_exhaustive()
     }
 }
 

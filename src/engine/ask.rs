@@ -2,7 +2,7 @@
 //! blocks of penalties, and the quotas. Shadow mode then turns a denial into an admission.
 
 use super::Engine;
-use crate::caps::MAX_DIMENSIONS;
+use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
 use crate::error::CostExceedsLimit;
@@ -185,7 +185,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     pub(super) fn asked<'a>(&self, keys: &'a [Option<Fingerprint>], ask: Ask) -> Asked<'a> {
-        Asked { keys, ask, admits_without_place: self.at_cap.admits() }
+        Asked { keys, ask, admits_without_place: self.at_key_cap() == AtKeyCap::Admit }
     }
 
     /// Refunds the permits of these charges that still count, and returns how many. Of several

@@ -23,7 +23,6 @@ pub(crate) enum List {
 /// The allow list and the deny list of a limiter.
 pub(crate) struct Lists {
     pub(crate) table: Table,
-    cap: usize,
 }
 
 impl Lists {
@@ -35,7 +34,7 @@ impl Lists {
             return Err(BuildError::ListCapTooLarge { list_cap: cap });
         }
         let listed = [Quota::new(1, Quota::MAX_WINDOW)];
-        Ok(Self { table: Table::new(&[&listed, &listed], cap, 0), cap })
+        Ok(Self { table: Table::new(&[&listed, &listed], cap, 0) })
     }
 
     /// The list that the key is on. If it is on both, the deny list.
@@ -47,7 +46,7 @@ impl Lists {
     /// Puts the key on the list. Returns whether it was absent before.
     pub(crate) fn put(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
         let is_new = self.table.takes_one(key.in_dimension(list as usize), &At(0));
-        is_new.ok_or(ListError::Full { list_cap: self.cap })
+        is_new.ok_or(ListError::Full { list_cap: self.table.key_cap() })
     }
 
     /// Takes the key off both lists. Returns whether it was on a list.

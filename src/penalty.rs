@@ -24,7 +24,7 @@ use crate::error::{BuildError, PenaltyError};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::state::table::{Scope, Table};
-use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::plain::{AtomicU64, Ordering};
 
 /// A table of penalties starts small. In models it is large enough: those of rebuilds are others.
 const EXPECTED_KEYS: usize = if cfg!(tollgate_loom) { 8 } else { 0 };
@@ -188,10 +188,8 @@ const BLOCK: usize = 1;
 /// The denials and blocks of a limiter's keys.
 pub(crate) struct Penalties {
     pub(crate) table: Table,
-    /// Whether keys are blocked.
-    on: AtomicBool,
-    /// The first denial begins a block, so denials are not counted.
-    at_once: AtomicBool,
+    /// The denials that begin a block; zero, if no key is blocked. With one they are not counted.
+    denials: AtomicU64,
     begun: AtomicU64,
 }
 
@@ -202,14 +200,13 @@ impl Penalties {
         let [denials, block] = penalty.quotas();
         Ok(Self {
             table: Table::new(&[&[denials], &[block]], places, EXPECTED_KEYS),
-            on: AtomicBool::new(true),
-            at_once: AtomicBool::new(penalty.denials == 1),
+            denials: AtomicU64::new(penalty.denials.into()),
             begun: AtomicU64::new(0),
         })
     }
 
     pub(crate) fn is_on(&self) -> bool {
-        self.on.load(Ordering::Acquire)
+        self.denials.load(Ordering::Acquire) > 0
     }
 
     /// Changes to a valid penalty, or to none. Denials and blocks stay, and count on under it.
@@ -218,9 +215,8 @@ impl Penalties {
             for (slot, quota) in (0..).zip(to.quotas()) {
                 self.table.change(slot, Scope::All, &[quota], clock);
             }
-            self.at_once.store(to.denials == 1, Ordering::Release);
         }
-        self.on.store(to.is_some(), Ordering::Release);
+        self.denials.store(to.map_or(0, |to| to.denials.into()), Ordering::Release);
     }
 
     /// The end of the key's block, if it is blocked.
@@ -237,10 +233,8 @@ impl Penalties {
     /// now.
     #[cold]
     pub(crate) fn note_denial<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<u64> {
-        if !self.is_on() {
-            return None;
-        }
-        if !self.at_once.load(Ordering::Acquire) && self.table.takes_one(key.in_dimension(DENIALS), clock)? {
+        let denials = self.denials.load(Ordering::Acquire);
+        if denials == 0 || denials > 1 && self.table.takes_one(key.in_dimension(DENIALS), clock)? {
             return None;
         }
         if self.table.takes_one(key.in_dimension(BLOCK), clock)? {

@@ -140,8 +140,7 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
         let penalties = match penalty {
             Some(to) => {
                 to.validate().map_err(|error| ChangeError::Unusable(error.into()))?;
-                let made = || Penalties::new(to, self.key_cap());
-                Some(self.modes().penalties_or(dimension, made).map_err(ChangeError::Unusable)?)
+                Some(self.modes().penalties_or(dimension, || Penalties::new(to, self.key_cap())))
             }
             None => self.engine.modes.get().and_then(|modes| modes.penalties_of(dimension)),
         };

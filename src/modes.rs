@@ -38,7 +38,8 @@ impl ModeSettings {
         for (dimension, penalty) in penalties {
             let place =
                 modes.penalties.get_mut(dimension).ok_or(BuildError::NoSuchDimension { dimension, dimensions })?;
-            *place = OnceBox::with_value(Box::new(Penalties::new(penalty, key_cap)?));
+            penalty.validate()?;
+            *place = OnceBox::with_value(Box::new(Penalties::new(penalty, key_cap)));
         }
         modes.lists = list_cap.map(Lists::new).transpose()?;
         Ok(if any { OnceBox::with_value(Box::new(modes)) } else { OnceBox::new() })
@@ -90,12 +91,8 @@ impl Modes {
     }
 
     /// The penalties of a dimension; these, if it never had any.
-    pub(crate) fn penalties_or(
-        &self,
-        dimension: usize,
-        made: impl FnOnce() -> Result<Penalties, BuildError>,
-    ) -> Result<&Penalties, BuildError> {
-        self.penalties[dimension].get_or_try_init(|| made().map(Box::new))
+    pub(crate) fn penalties_or(&self, dimension: usize, made: impl FnOnce() -> Penalties) -> &Penalties {
+        self.penalties[dimension].get_or_init(|| Box::new(made()))
     }
 
     pub(crate) fn all_penalties(&self) -> impl Iterator<Item = &Penalties> {

@@ -20,7 +20,7 @@ use core::time::Duration;
 
 use crate::caps::{MAX_DENIALS, MAX_KEY_CAP};
 use crate::clock::Clock;
-use crate::error::{BuildError, PenaltyError};
+use crate::error::PenaltyError;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::state::table::{Scope, Table};
@@ -194,15 +194,15 @@ pub(crate) struct Penalties {
 }
 
 impl Penalties {
-    pub(crate) fn new(penalty: Penalty, key_cap: usize) -> Result<Self, BuildError> {
-        penalty.validate()?;
+    /// Those of a valid penalty.
+    pub(crate) fn new(penalty: Penalty, key_cap: usize) -> Self {
         let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
         let [denials, block] = penalty.quotas();
-        Ok(Self {
+        Self {
             table: Table::new(&[&[denials], &[block]], places, EXPECTED_KEYS),
             denials: AtomicU64::new(penalty.denials.into()),
             begun: AtomicU64::new(0),
-        })
+        }
     }
 
     pub(crate) fn is_on(&self) -> bool {

@@ -31,7 +31,7 @@ fn two_denials(denials: u32, before: u32, check: impl Fn([Option<u64>; 2], &Pena
     model.max_branches = 5_000;
     crate::sync::check_model(&model, move || {
         let penalty = Penalty::new(denials, Duration::from_nanos(100), Duration::from_nanos(50));
-        let penalties = Arc::new(Penalties::new(penalty, 4).unwrap());
+        let penalties = Arc::new(Penalties::new(penalty, 4));
         assert!((0..before).all(|_| penalties.denied().is_none()));
         let shared = Arc::clone(&penalties);
         let thread = thread::spawn(move || shared.denied());

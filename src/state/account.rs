@@ -74,40 +74,37 @@ fn moved(time: u64, by: i128, most: u64) -> u64 {
     u64::try_from(i128::from(time).saturating_add(by).clamp(1, most.into())).unwrap_or(most)
 }
 
-/// A field of a state.
+/// The fields of a state: the bits of each, from the lowest.
 #[derive(Clone, Copy)]
-struct Field {
-    /// The lower fields have so many bits.
-    at: u32,
-    bits: u32,
+struct Layout<const N: usize>([u32; N]);
+
+impl<const N: usize> Layout<N> {
+    #[inline]
+    fn unpack(self, state: u128) -> [u128; N] {
+        let mut at = 0;
+        self.0.map(|bits| {
+            let field = state >> at & most(bits);
+            at += bits;
+            field
+        })
+    }
+
+    /// A number that its field can't hold is put as the largest that it can.
+    #[inline]
+    fn pack(self, fields: [u128; N]) -> u128 {
+        let (mut state, mut at) = (0, 0);
+        for (bits, field) in self.0.into_iter().zip(fields) {
+            state |= field.min(most(bits)) << at;
+            at += bits;
+        }
+        debug_assert!(at <= STATE_BITS);
+        state
+    }
 }
 
-impl Field {
-    /// The lowest.
-    const fn first(bits: u32) -> Self {
-        Self { at: 0, bits }
-    }
-
-    /// The next higher.
-    const fn then(self, bits: u32) -> Self {
-        debug_assert!(self.at + self.bits + bits <= STATE_BITS);
-        Self { at: self.at + self.bits, bits }
-    }
-
-    const fn most(self) -> u128 {
-        (1 << self.bits) - 1
-    }
-
-    #[inline]
-    const fn of(self, state: u128) -> u128 {
-        state >> self.at & self.most()
-    }
-
-    /// A state with this field alone. A number that it can't hold is put as the largest that it can.
-    #[inline]
-    fn with(self, number: u128) -> u128 {
-        number.min(self.most()) << self.at
-    }
+/// The largest number of so many bits.
+const fn most(bits: u32) -> u128 {
+    (1 << bits) - 1
 }
 
 /// A count of permits, or the largest number of 32 bits.

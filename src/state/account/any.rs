@@ -66,6 +66,9 @@ impl AnyAccount {
     /// The state under this account of a key that was under another one. It is the same state if
     /// the accounts are equal, and that of a new key if they are of different algorithms.
     pub(crate) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
+        if self == from || state == 0 {
+            return state;
+        }
         match (self, from) {
             (Self::Bucket(to), Self::Bucket(from)) => to.converted(from, state, now),
             (Self::Queue(to), Self::Queue(from)) => to.converted(from, state, now),

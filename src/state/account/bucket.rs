@@ -38,7 +38,7 @@
 //! theoretical arrival time is `F - (C - 1) * P`).
 
 use super::rate::Rate;
-use super::{Account, Field, Verdict, count};
+use super::{Account, Layout, Verdict, count, most};
 use crate::decision::Left;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,25 +59,26 @@ struct Fields {
     refunds: u128,
 }
 
-const FULL_AT: Field = Field::first(93);
-const OPENED: Field = FULL_AT.then(24);
-const REFUNDS: Field = OPENED.then(8);
+const OPENED_BITS: u32 = 24;
+const REFUNDS_BITS: u32 = 8;
+const LAYOUT: Layout<3> = Layout([93, OPENED_BITS, REFUNDS_BITS]);
 
 impl Fields {
     #[inline]
     fn of(state: u128) -> Self {
-        Self { full_at: FULL_AT.of(state), opened: OPENED.of(state), refunds: REFUNDS.of(state) }
+        let [full_at, opened, refunds] = LAYOUT.unpack(state);
+        Self { full_at, opened, refunds }
     }
 
     #[inline]
     fn state(self) -> u128 {
-        FULL_AT.with(self.full_at) | OPENED.with(self.opened) | REFUNDS.with(self.refunds)
+        LAYOUT.pack([self.full_at, self.opened, self.refunds])
     }
 
     /// A bucket that was full, or as a new one is, at `now`.
     fn opened(full_at: u128, now: u64) -> Self {
         // Fibonacci hashing: times that are round numbers get hashes that differ.
-        let opened = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - OPENED.bits);
+        let opened = now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - OPENED_BITS);
         Self { full_at, opened: opened.into(), refunds: 0 }
     }
 }
@@ -112,15 +113,12 @@ impl Bucket {
     /// all of them; and as many are owed to reservations, at most as many again. Permits that the
     /// other bucket granted are not refunded to this one.
     pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
-        if self == from || state == 0 {
-            return state;
-        }
         let (fields, ticks) = (Fields::of(state), from.rate.ticks(now));
         let lacks = fields.full_at.saturating_sub(ticks);
         let owes = lacks.saturating_sub(from.fills_in);
         let same = |ticks| self.rate.same_permits(from.rate, ticks).min(self.fills_in);
         let full_at = self.rate.ticks(now) + same(lacks - owes) + same(owes);
-        Fields { full_at, opened: (fields.opened + 1) & OPENED.most(), refunds: 0 }.state()
+        Fields { full_at, opened: (fields.opened + 1) & most(OPENED_BITS), refunds: 0 }.state()
     }
 }
 
@@ -146,7 +144,7 @@ impl Account for Bucket {
         let later = self.rate.permits_up(held.full_at.saturating_sub(then.full_at));
         let permits = if held.full_at <= ticks + self.fills_in {
             cost
-        } else if held.refunds == then.refunds && held.refunds < REFUNDS.most() {
+        } else if held.refunds == then.refunds && held.refunds < most(REFUNDS_BITS) {
             cost.min(count(u64::from(self.capacity).saturating_sub(later)))
         } else {
             0

@@ -34,7 +34,7 @@
 
 use super::rate::Rate;
 use super::warm_up::Store;
-use super::{Account, Field, STATE_BITS, Verdict};
+use super::{Account, Layout, STATE_BITS, Verdict};
 use crate::decision::Left;
 
 /// The leaky bucket as a queue.
@@ -70,23 +70,22 @@ impl WarmUp {
 }
 
 impl<const WARMS_UP: bool> Line<WARMS_UP> {
-    /// The field of the time at which the line is free, and that of the rest.
+    /// The time at which the line is free, and the rest.
     #[inline]
-    fn layout(&self) -> [Field; 2] {
-        let free_at = Field::first(if WARMS_UP { self.rate.time_bits() } else { 93 });
-        [free_at, free_at.then(STATE_BITS - free_at.bits)]
+    fn layout(&self) -> Layout<2> {
+        let time_bits = if WARMS_UP { self.rate.time_bits() } else { 93 };
+        Layout([time_bits, STATE_BITS - time_bits])
     }
 
     #[inline]
     fn fields(&self, state: u128) -> [u128; 2] {
-        let [free_at, rest] = self.layout().map(|field| field.of(state));
+        let [free_at, rest] = self.layout().unpack(state);
         [free_at, if WARMS_UP { rest.min(self.store.cold) } else { rest }]
     }
 
     #[inline]
     fn state(&self, free_at: u128, rest: u128) -> u128 {
-        let [time, other] = self.layout();
-        time.with(free_at) | other.with(rest)
+        self.layout().pack([free_at, rest])
     }
 
     /// The fields at a time: free no earlier than then, with what was stored while the line was idle.
@@ -113,9 +112,6 @@ impl<const WARMS_UP: bool> Line<WARMS_UP> {
     /// The state under this quota: free when it would have been, or earlier if this line can't be
     /// that long. A warm-up is as cold, in proportion.
     pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
-        if self == from || state == 0 {
-            return state;
-        }
         let [free_at, rest] = if WARMS_UP { from.at(state, now) } else { from.fields(state) };
         let free_at = self.rate.same_time(from.rate, free_at).min(self.latest(now));
         // Receipts of before are told apart. Rates may have the same ticks, so a warm-up may be as it was.

@@ -50,7 +50,7 @@
 
 #[cfg(feature = "snapshot")]
 use super::moved;
-use super::{Account, Field, Verdict, count};
+use super::{Account, Layout, Verdict, count};
 use crate::decision::Left;
 
 /// The fixed window.
@@ -83,10 +83,8 @@ fn product(permits: u64, ns: u64) -> u128 {
 }
 
 impl<const SLIDES: bool> Windows<SLIDES> {
-    const START: Field = Field::first(62);
-    const PREVIOUS: Field = Self::START.then(if SLIDES { 20 } else { 0 });
-    const CURRENT: Field = Self::PREVIOUS.then(if SLIDES { 20 } else { 31 });
-    const MOVES: Field = Self::CURRENT.then(if SLIDES { 23 } else { 32 });
+    const LAYOUT: Layout<4> = Layout(if SLIDES { [62, 20, 20, 23] } else { [62, 0, 31, 32] });
+    const MOVES_BITS: u32 = Self::LAYOUT.0[3];
 
     /// `boundary` is one of those at which windows begin, if they are aligned. A counter's are.
     pub(crate) fn new(limit: u32, window: u64, boundary: Option<u64>) -> Self {
@@ -96,21 +94,14 @@ impl<const SLIDES: bool> Windows<SLIDES> {
 
     #[inline]
     fn counts(state: u128) -> Counts {
-        let of = |field: Field| u64::try_from(field.of(state)).unwrap_or(u64::MAX);
-        Counts {
-            start: of(Self::START),
-            previous: of(Self::PREVIOUS),
-            current: of(Self::CURRENT),
-            moves: of(Self::MOVES),
-        }
+        let fields = Self::LAYOUT.unpack(state);
+        let [start, previous, current, moves] = fields.map(|field| u64::try_from(field).unwrap_or(u64::MAX));
+        Counts { start, previous, current, moves }
     }
 
     #[inline]
     fn state(Counts { start, previous, current, moves }: Counts) -> u128 {
-        Self::START.with(start.into())
-            | Self::PREVIOUS.with(previous.into())
-            | Self::CURRENT.with(current.into())
-            | Self::MOVES.with(moves.into())
+        Self::LAYOUT.pack([start, previous, current, moves].map(u128::from))
     }
 
     /// The start of a window that is opened at that time.
@@ -141,7 +132,7 @@ impl<const SLIDES: bool> Windows<SLIDES> {
     fn at(&self, state: u128, now: u64) -> Counts {
         self.live(Self::counts(state), now).unwrap_or_else(|| {
             // Lengths that are near each other have numbers that are not.
-            let moves = self.window.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::MOVES.bits);
+            let moves = self.window.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::MOVES_BITS);
             Counts { start: self.opens(now), previous: 0, current: 0, moves }
         })
     }
@@ -176,9 +167,6 @@ impl<const SLIDES: bool> Windows<SLIDES> {
 
     /// The state under this quota: the counts that still count, by either length.
     pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
-        if self == from {
-            return state;
-        }
         from.live(Self::counts(state), now).map_or(0, |counts| {
             // The window before the current one has another start under another length.
             let is_other = counts.previous > 0 && self.window != from.window;
@@ -195,7 +183,7 @@ impl<const SLIDES: bool> Windows<SLIDES> {
         let lost = u64::try_from(lost).unwrap_or(u64::MAX);
         let current = counts.current.saturating_add(lost).min(counts.current.max(self.limit.into()));
         // Receipts of before are told apart.
-        let moves = (counts.moves + u64::from(start != before.start)) % (1 << Self::MOVES.bits);
+        let moves = (counts.moves + u64::from(start != before.start)) % (1 << Self::MOVES_BITS);
         Self::state(Counts { start, current, moves, ..counts })
     }
 }

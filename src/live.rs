@@ -189,10 +189,9 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
         if percent > 100 {
             return Err(ChangeError::Unusable(BuildError::NoPercentage { percent: percent.into() }));
         }
-        if percent < self.enforced_percent() {
+        // A limiter without modes enforces all.
+        if percent < 100 || self.engine.modes.get().is_some() {
             self.modes().enforce(percent);
-        } else if let Some(modes) = self.engine.modes.get() {
-            modes.enforce(percent);
         }
         Ok(())
     }

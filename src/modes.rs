@@ -11,7 +11,7 @@ use crate::lists::Lists;
 use crate::penalty::{Penalties, Penalty};
 #[cfg(feature = "snapshot")]
 use crate::state::table::Table;
-use crate::sync::plain::{AtomicU64, Ordering};
+use crate::sync::plain::{AtomicU8, Ordering};
 
 /// The modes that were set on a builder.
 #[derive(Debug, Clone, Default)]
@@ -48,9 +48,9 @@ impl ModeSettings {
 
 /// The modes of one limiter.
 pub(crate) struct Modes {
-    /// The keys for which the limit is enforced: those whose [`part`] is below this. The others are
-    /// in shadow mode.
-    enforced: AtomicU64,
+    /// The percentage of the keys for which the limit is enforced: those whose [`part`] is below
+    /// [`parts_below`]. The others are in shadow mode.
+    enforced_percent: AtomicU8,
     /// The count of overruled denials. It is there if a key is in shadow mode or has been.
     overruled: OnceBox<Tally>,
     /// By dimension. Those that have been switched off are still there.
@@ -62,7 +62,7 @@ impl Modes {
     /// No mode, of a limiter with this number of dimensions.
     pub(crate) fn none(dimensions: usize) -> Self {
         let penalties = core::iter::repeat_with(OnceBox::new).take(dimensions).collect();
-        Self { enforced: AtomicU64::new(ALL), overruled: OnceBox::new(), penalties, lists: None }
+        Self { enforced_percent: AtomicU8::new(100), overruled: OnceBox::new(), penalties, lists: None }
     }
 
     /// Enforces the limit for this percentage of the keys.
@@ -70,14 +70,12 @@ impl Modes {
         if percent < 100 {
             self.overruled.get_or_init(|| Box::new(Tally::new()));
         }
-        self.enforced.store(parts_below(percent), Ordering::Release);
+        self.enforced_percent.store(percent, Ordering::Release);
     }
 
     /// The percentage of the keys for which the limit is enforced.
     pub(crate) fn enforced_percent(&self) -> u8 {
-        let percent = (self.enforced.load(Ordering::Acquire) * 100).div_ceil(ALL);
-        // It is at most 100.
-        u8::try_from(percent).unwrap_or(100)
+        self.enforced_percent.load(Ordering::Acquire)
     }
 
     /// The denials that shadow mode has overruled.
@@ -111,7 +109,7 @@ impl Modes {
     /// dimension.
     pub(crate) fn show(&self, decision: Decision, keys: &[Option<Fingerprint>], peeks: bool) -> Decision {
         let Decision::Denied(denial) = decision else { return decision };
-        let enforced = self.enforced.load(Ordering::Acquire);
+        let enforced = parts_below(self.enforced_percent());
         let is_outside = |dimension: usize| keys[dimension].is_some_and(|key| part(key) >= enforced);
         if !denial.violated().all(is_outside) {
             return decision;
@@ -132,15 +130,13 @@ impl Modes {
     }
 }
 
-/// The number of parts.
-const ALL: u64 = 1 << 32;
-
-/// The part of all keys in which this one is: half of the half of its fingerprint that is spread.
+/// The part of all keys, of 2^32, in which this one is: half of the half of its fingerprint that is
+/// spread.
 fn part(key: Fingerprint) -> u64 {
     key.low >> 32
 }
 
 /// So many percent of the parts.
 fn parts_below(percent: u8) -> u64 {
-    u64::from(percent) * ALL / 100
+    (u64::from(percent) << 32) / 100
 }

@@ -28,7 +28,7 @@ impl<T> core::ops::Deref for CachePadded<T> {
 
 /// The standard atomics, which loom does not see.
 pub(crate) mod plain {
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 }
 
 /// Runs a model, and checks that it explored more than a few interleavings.

@@ -44,10 +44,9 @@ impl AnyAccount {
         };
         Some(match quota.kind() {
             Kind::Log | Kind::QuantisedLog { .. } => return None,
-            Kind::TokenBucket { refill, per } => {
-                Self::Bucket(Bucket::new(limit, refill, nanos(per), quota.start().unwrap_or(limit)))
+            Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
+                Self::Bucket(Bucket::new(limit, permits, nanos(per), quota.start().unwrap_or(limit)))
             }
-            Kind::LeakyBucket { leak, per } => Self::Bucket(Bucket::new(limit, leak, nanos(per), limit)),
             Kind::LeakyQueue { leak, per, max_delay } => {
                 Self::Queue(Queue::new(limit, leak, nanos(per), nanos(max_delay)))
             }

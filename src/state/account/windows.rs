@@ -48,8 +48,6 @@
 //! of domains", Cloudflare 2017,
 //! <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/> (the counter).
 
-#[cfg(feature = "snapshot")]
-use super::moved;
 use super::{Account, Layout, Verdict, count};
 use crate::decision::Left;
 
@@ -220,7 +218,8 @@ impl<const SLIDES: bool> Account for Windows<SLIDES> {
     #[cfg(feature = "snapshot")]
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
         let counts = Self::counts(state);
-        self.aligned(Counts { start: moved(counts.start, by, now), ..counts }, now)
+        let start = i128::from(counts.start).saturating_add(by).clamp(1, now.into());
+        self.aligned(Counts { start: u64::try_from(start).unwrap_or(now), ..counts }, now)
     }
 
     fn left(&self, state: u128, now: u64, _: Option<u64>) -> Left {

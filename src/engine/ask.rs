@@ -4,7 +4,7 @@
 use super::Engine;
 use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, Left, Status};
+use crate::decision::{Decision, Denial, DenialReason, Left, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::lists::{List, ListError, Lists};
@@ -162,7 +162,7 @@ impl<C: Clock, F> Engine<C, F> {
     /// Otherwise removes the allowed keys, so that their dimensions are not asked.
     fn by_lists(&self, modes: &Modes, keys: &mut [Option<Fingerprint>]) -> Option<Status> {
         let lists = modes.lists.as_ref()?;
-        let (mut denied, mut status): (Option<Denial>, _) = (None, Status::nothing());
+        let mut status = Status::nothing();
         for (dimension, place) in keys.iter_mut().enumerate() {
             let Some((key, list)) = place.and_then(|key| Some((key, lists.of(key)?))) else { continue };
             status.left.begin(dimension);
@@ -172,7 +172,8 @@ impl<C: Clock, F> Engine<C, F> {
                 List::Deny => {
                     status.left.set(limits.map(|limit| Left::none_for(limit, Denial::NEVER)));
                     let denial = Denial::new(Denial::NEVER, DenialReason::DenyList, 0).in_dimension(dimension);
-                    denied = Some(denied.map_or(denial, |others| others.and(denial)));
+                    let all = status.denial().map_or(denial, |others| others.and(denial));
+                    status = status.decided(Decision::Denied(all), 1);
                 }
                 List::Allow => {
                     status.left.set(limits.map(Left::all));
@@ -180,8 +181,7 @@ impl<C: Clock, F> Engine<C, F> {
                 }
             }
         }
-        let nothing_asked = || keys.iter().all(Option::is_none).then_some(Decision::Admitted(Admission::UNCOUNTED));
-        Some(status.decided(denied.map(Decision::Denied).or_else(nothing_asked)?, 1))
+        (status.is_denied() || keys.iter().all(Option::is_none)).then_some(status)
     }
 
     pub(super) fn asked<'a>(&self, keys: &'a [Option<Fingerprint>], ask: Ask) -> Asked<'a> {

@@ -51,16 +51,11 @@ impl<C: Clock, F> Engine<C, F> {
     /// Decides one permit for each key, in order.
     pub(crate) fn decide_many(&self, mut keys: impl Iterator<Item = Fingerprint>) -> Vec<Decision> {
         let mut decisions = Vec::with_capacity(keys.size_hint().0);
-        let mut together = [Fingerprint::new(0, 0); TOGETHER];
         loop {
-            let mut count = 0;
-            for (place, key) in together.iter_mut().zip(keys.by_ref()) {
-                *place = key;
-                count += 1;
-            }
-            self.table.prefetch(&together[..count]);
-            decisions.extend(together[..count].iter().map(|&key| self.decide(key, 1)));
-            if count < TOGETHER {
+            let batch: Vec<Fingerprint> = keys.by_ref().take(TOGETHER).collect();
+            self.table.prefetch(&batch);
+            decisions.extend(batch.iter().map(|&key| self.decide(key, 1)));
+            if batch.len() < TOGETHER {
                 return decisions;
             }
         }

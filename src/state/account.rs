@@ -68,12 +68,6 @@ pub(crate) trait Account {
     fn over_at(&self, state: u128) -> u64;
 }
 
-/// A time moved by so much: at least one, and at most `most`.
-#[cfg(feature = "snapshot")]
-fn moved(time: u64, by: i128, most: u64) -> u64 {
-    u64::try_from(i128::from(time).saturating_add(by).clamp(1, most.into())).unwrap_or(most)
-}
-
 /// The fields of a state: the bits of each, from the lowest.
 #[derive(Clone, Copy)]
 struct Layout<const N: usize>([u32; N]);

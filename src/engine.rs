@@ -111,10 +111,12 @@ impl<C: Clock, F> Engine<C, F> {
     /// The key in this dimension, with the slot of its tier, or that of the dimension.
     #[inline]
     pub(crate) fn with_slot(&self, key: Fingerprint, dimension: usize) -> Fingerprint {
-        match key.plan() {
-            0 => key.in_dimension(dimension),
-            tier => self.tiers.key_in(tier, dimension, key),
+        let (tier, key) = (key.plan(), key.in_dimension(dimension));
+        if tier == 0 {
+            return key;
         }
+        self.tiers.check(tier, Some(dimension));
+        key.of_plan(tier)
     }
 
     /// The penalties of the key's dimension.

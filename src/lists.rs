@@ -39,34 +39,34 @@ impl Lists {
 
     /// The list that the key is on. If it is on both, the deny list.
     pub(crate) fn of(&self, key: Fingerprint) -> Option<List> {
-        let is_on = |&list: &List| self.table.denied_for(key.in_dimension(list as usize), &At(0)).is_some();
+        let is_on = |&list: &List| self.table.denied_for(key.in_dimension(list as usize), &Still).is_some();
         [List::Deny, List::Allow].into_iter().find(is_on)
     }
 
     /// Puts the key on the list. Returns whether it was absent before.
     pub(crate) fn put(&self, list: List, key: Fingerprint) -> Result<bool, ListError> {
-        let is_new = self.table.takes_one(key.in_dimension(list as usize), &At(0));
+        let is_new = self.table.takes_one(key.in_dimension(list as usize), &Still);
         is_new.ok_or(ListError::Full { list_cap: self.table.key_cap() })
     }
 
     /// Takes the key off both lists. Returns whether it was on a list.
     pub(crate) fn take_off(&self, key: Fingerprint) -> bool {
         let [denied, allowed] =
-            [List::Deny, List::Allow].map(|list| self.table.forget(key.in_dimension(list as usize), &At(0)));
+            [List::Deny, List::Allow].map(|list| self.table.forget(key.in_dimension(list as usize), &Still));
         denied | allowed
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.table.counts(&At(0)).live_keys
+        self.table.counts(&Still).live_keys
     }
 }
 
-/// A clock that stands still at this reading.
-pub(crate) struct At(pub(crate) u64);
+/// A clock that stands still.
+struct Still;
 
-impl Clock for At {
+impl Clock for Still {
     fn now(&self) -> u64 {
-        self.0
+        0
     }
 }
 

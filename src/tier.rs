@@ -1,7 +1,7 @@
 //! [`Tier`]: a named set of quotas, which the key of a request chooses.
 
 use crate::error::BuildError;
-use crate::fingerprint::{Fingerprint, MOST_PLANS};
+use crate::fingerprint::MOST_PLANS;
 
 /// A tier of a limiter: a named set of quotas, which the key of a request chooses.
 ///
@@ -132,13 +132,6 @@ impl Tiers {
     #[inline]
     pub(crate) fn dimension_of(&self, slot: usize) -> usize {
         slot.checked_sub(self.dimensions).map_or(slot, |tier| self.all[tier].0)
-    }
-
-    /// The key in a tier of this dimension.
-    #[inline]
-    pub(crate) fn key_in(&self, slot: usize, dimension: usize, key: Fingerprint) -> Fingerprint {
-        self.check(slot, Some(dimension));
-        key.in_dimension(dimension).of_plan(slot)
     }
 
     /// Panics if there is no tier in this slot, or it is one of another dimension.

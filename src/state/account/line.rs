@@ -96,13 +96,6 @@ impl<const WARMS_UP: bool> Line<WARMS_UP> {
         [free_at.max(ticks), if WARMS_UP && idle > 0 { self.store.rested(rest, idle) } else { rest }]
     }
 
-    /// The delay of a request.
-    #[inline]
-    fn delay(&self, state: u128, now: u64) -> u64 {
-        let [free_at, _] = self.fields(state);
-        self.rate.ns_until(free_at, now)
-    }
-
     /// The latest time at which the line is free, in ticks: two of the largest requests from `now`.
     fn latest(&self, now: u64) -> u128 {
         let largest = if WARMS_UP { self.rate.ticks(self.max_delay) } else { self.rate.ticks_of(self.limit) };
@@ -128,11 +121,11 @@ impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
     #[inline]
     fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict {
         let within = within.unwrap_or(if WARMS_UP { 0 } else { u64::MAX });
-        let (delay_ns, longest) = (self.delay(state, now), self.max_delay.min(within));
+        let [free_at, rest] = self.at(state, now);
+        let (delay_ns, longest) = (self.rate.ns_until(free_at, now), self.max_delay.min(within));
         if delay_ns > longest {
             return Verdict::Deny { wait_ns: delay_ns - longest, state: None };
         }
-        let [free_at, rest] = self.at(state, now);
         let (rest, longer) = if WARMS_UP { self.store.spent(rest, cost) } else { (rest, 0) };
         let free_at = free_at + self.rate.ticks_of(cost) + longer;
         Verdict::Admit { state: self.state(free_at, rest), delay_ns }
@@ -156,7 +149,8 @@ impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
     /// that do not wait.
     fn left(&self, state: u128, now: u64, within: Option<u64>) -> Left {
         let longest = if WARMS_UP { 0 } else { self.max_delay.min(within.unwrap_or(u64::MAX)) };
-        match self.delay(state, now).saturating_sub(longest) {
+        let [free_at, _] = self.fields(state);
+        match self.rate.ns_until(free_at, now).saturating_sub(longest) {
             0 => Left::all(self.limit),
             wait_ns => Left::none_for(self.limit, wait_ns),
         }

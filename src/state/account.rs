@@ -68,11 +68,11 @@ pub(crate) trait Account {
     fn over_at(&self, state: u128) -> u64;
 }
 
-/// The fields of a state: the bits of each, from the lowest.
+/// The widths of a state's fields in bits, from the lowest.
 #[derive(Clone, Copy)]
-struct Layout<const N: usize>([u32; N]);
+struct Widths<const N: usize>([u32; N]);
 
-impl<const N: usize> Layout<N> {
+impl<const N: usize> Widths<N> {
     #[inline]
     fn unpack(self, state: u128) -> [u128; N] {
         let mut at = 0;

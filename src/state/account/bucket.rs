@@ -38,7 +38,7 @@
 //! theoretical arrival time is `F - (C - 1) * P`).
 
 use super::rate::Rate;
-use super::{Account, Layout, Verdict, count, most};
+use super::{Account, Verdict, Widths, count, most};
 use crate::decision::Left;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,18 +61,18 @@ struct Fields {
 
 const OPENED_BITS: u32 = 24;
 const REFUNDS_BITS: u32 = 8;
-const LAYOUT: Layout<3> = Layout([93, OPENED_BITS, REFUNDS_BITS]);
+const WIDTHS: Widths<3> = Widths([93, OPENED_BITS, REFUNDS_BITS]);
 
 impl Fields {
     #[inline]
     fn of(state: u128) -> Self {
-        let [full_at, opened, refunds] = LAYOUT.unpack(state);
+        let [full_at, opened, refunds] = WIDTHS.unpack(state);
         Self { full_at, opened, refunds }
     }
 
     #[inline]
     fn state(self) -> u128 {
-        LAYOUT.pack([self.full_at, self.opened, self.refunds])
+        WIDTHS.pack([self.full_at, self.opened, self.refunds])
     }
 
     /// A bucket that was full, or as a new one is, at `now`.

@@ -34,7 +34,7 @@
 
 use super::rate::Rate;
 use super::warm_up::Store;
-use super::{Account, Layout, STATE_BITS, Verdict};
+use super::{Account, STATE_BITS, Verdict, Widths};
 use crate::decision::Left;
 
 /// The leaky bucket as a queue.
@@ -72,20 +72,20 @@ impl WarmUp {
 impl<const WARMS_UP: bool> Line<WARMS_UP> {
     /// The time at which the line is free, and the rest.
     #[inline]
-    fn layout(&self) -> Layout<2> {
+    fn widths(&self) -> Widths<2> {
         let time_bits = if WARMS_UP { self.rate.time_bits() } else { 93 };
-        Layout([time_bits, STATE_BITS - time_bits])
+        Widths([time_bits, STATE_BITS - time_bits])
     }
 
     #[inline]
     fn fields(&self, state: u128) -> [u128; 2] {
-        let [free_at, rest] = self.layout().unpack(state);
+        let [free_at, rest] = self.widths().unpack(state);
         [free_at, if WARMS_UP { rest.min(self.store.cold) } else { rest }]
     }
 
     #[inline]
     fn state(&self, free_at: u128, rest: u128) -> u128 {
-        self.layout().pack([free_at, rest])
+        self.widths().pack([free_at, rest])
     }
 
     /// The fields at a time: free no earlier than then, with what was stored while the line was idle.

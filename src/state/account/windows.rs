@@ -48,7 +48,7 @@
 //! of domains", Cloudflare 2017,
 //! <https://blog.cloudflare.com/counting-things-a-lot-of-different-things/> (the counter).
 
-use super::{Account, Layout, Verdict, count};
+use super::{Account, Verdict, Widths, count};
 use crate::decision::Left;
 
 /// The fixed window.
@@ -81,8 +81,8 @@ fn product(permits: u64, ns: u64) -> u128 {
 }
 
 impl<const SLIDES: bool> Windows<SLIDES> {
-    const LAYOUT: Layout<4> = Layout(if SLIDES { [62, 20, 20, 23] } else { [62, 0, 31, 32] });
-    const MOVES_BITS: u32 = Self::LAYOUT.0[3];
+    const WIDTHS: Widths<4> = Widths(if SLIDES { [62, 20, 20, 23] } else { [62, 0, 31, 32] });
+    const MOVES_BITS: u32 = Self::WIDTHS.0[3];
 
     /// `boundary` is one of those at which windows begin, if they are aligned. A counter's are.
     pub(crate) fn new(limit: u32, window: u64, boundary: Option<u64>) -> Self {
@@ -92,14 +92,14 @@ impl<const SLIDES: bool> Windows<SLIDES> {
 
     #[inline]
     fn counts(state: u128) -> Counts {
-        let fields = Self::LAYOUT.unpack(state);
+        let fields = Self::WIDTHS.unpack(state);
         let [start, previous, current, moves] = fields.map(|field| u64::try_from(field).unwrap_or(u64::MAX));
         Counts { start, previous, current, moves }
     }
 
     #[inline]
     fn state(Counts { start, previous, current, moves }: Counts) -> u128 {
-        Self::LAYOUT.pack([start, previous, current, moves].map(u128::from))
+        Self::WIDTHS.pack([start, previous, current, moves].map(u128::from))
     }
 
     /// The start of a window that is opened at that time.

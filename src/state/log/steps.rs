@@ -66,7 +66,7 @@ impl View<'_, Steps> {
     /// one that is as far back as the ring is long.
     #[inline]
     fn entry(&self, back: u32) -> Entry {
-        if self.ring.len() == 0 { Entry(0) } else { Entry(self.ring.load(self.state.position.wrapping_sub(back + 1))) }
+        if self.ring.is_empty() { Entry(0) } else { Entry(self.ring.load(self.state.position.wrapping_sub(back + 1))) }
     }
 
     /// The most entries that have a readable one before them.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::account::{Account, STATE_BITS};
 use super::key::Key;
 use super::plan::Plan;
-use super::request::Place;
+use super::request::Seen;
 use super::ring::Rings;
 use super::table::Table;
 use super::word::{MAX_TIME, Word};
@@ -66,21 +66,21 @@ pub(super) fn age(now: u64, time: u64) -> i64 {
 
 impl Plan {
     /// Exports the permits that still count. `None` if the word changed meanwhile.
-    fn export(&self, place: Place<'_>, word: Word, now: u64) -> Option<Option<Export>> {
+    fn export(&self, seen: Seen<'_>) -> Option<Option<Export>> {
         Some(match self {
             Self::Log(log) => {
-                let permits = log.permits(place, word, now)?;
-                let ages = |&(time, permits)| core::iter::repeat_n(age(now, time), permits as usize);
+                let permits = log.permits(seen)?;
+                let ages = |&(time, permits)| core::iter::repeat_n(age(seen.now, time), permits as usize);
                 (!permits.is_empty()).then(|| Export::Stamps(permits.iter().flat_map(ages).collect()))
             }
             Self::QuantisedLog(log) => {
-                let permits = log.permits(place, word, now)?;
-                let ages = || permits.iter().map(|&(time, permits)| (age(now, time), permits)).collect();
+                let permits = log.permits(seen)?;
+                let ages = || permits.iter().map(|&(time, permits)| (age(seen.now, time), permits)).collect();
                 (!permits.is_empty()).then(|| Export::Steps(ages()))
             }
             Self::Account(account) => {
-                let state = word.state();
-                (account.over_at(state) > now).then_some(Export::Account { at: now, state })
+                let state = seen.word.state();
+                (account.over_at(state) > seen.now).then_some(Export::Account { at: seen.now, state })
             }
         })
     }
@@ -141,8 +141,8 @@ impl Table {
         let mut exports = BTreeMap::new();
         for shard in self.shards() {
             for key in shard.keys() {
-                let export = shard.look(self.with(clock), key, |version, place, word, now| {
-                    Some((version.plan.export(place, word, now)?, Arc::clone(&version.quotas)))
+                let export = shard.look(self.with(clock), key, |version, seen| {
+                    Some((version.plan.export(seen)?, Arc::clone(&version.quotas)))
                 });
                 if let Some((Some(export), quotas)) = export {
                     exports.insert(key.tag(), (export, quotas));
@@ -166,8 +166,8 @@ impl Table {
             if seat.vacant_until.is_none() {
                 return Some((None, Ok(())));
             }
-            let (plan, rings, now) = (&seat.version(key).plan, seat.place().rings, seat.now);
-            Some(match plan.import(rings, export, Import { now, elapsed }) {
+            let (plan, Seen { place, now, .. }) = (&seat.version(key).plan, seat.seen());
+            Some(match plan.import(place.rings, export, Import { now, elapsed }) {
                 Some(word) => ((word != Word::NEW).then_some(word), Ok(())),
                 None => (None, Err(ImportError::Contradictory)),
             })

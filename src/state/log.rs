@@ -48,7 +48,7 @@
 
 use core::fmt::Debug;
 
-use super::request::{Ask, AskKind, Place, Proposal};
+use super::request::{Ask, AskKind, Proposal, Seen};
 use super::ring::{Ring, Rings};
 use super::sync::Ordering;
 use super::word::{MAX_CLASS, RingRef, Word};
@@ -134,11 +134,9 @@ pub(super) trait Layout: Copy + PartialEq + Debug {
 #[derive(Clone, Copy)]
 pub(super) struct View<'a, L> {
     layout: L,
-    word: Word,
+    seen: Seen<'a>,
     state: LogState,
     ring: Ring<'a>,
-    /// The clock.
-    reading: u64,
     /// The steps that have passed, by the clock or the newest stamp. They tell which stamps are live.
     passed: u64,
     /// The stamp of a permit that is granted now.
@@ -147,22 +145,16 @@ pub(super) struct View<'a, L> {
 
 impl<'a, L: Layout> View<'a, L> {
     #[inline]
-    fn of(layout: L, place: Place<'a>, word: Word, reading: u64) -> Self {
-        let state = L::unpack(word);
-        let (passed, step) = layout.around(state.newest, reading);
-        View { layout, word, state, ring: place.rings.get(state.ring), reading, passed, step }
-    }
-
-    /// Whether the word is still the same, so that the slots that were read belong to it.
-    #[inline]
-    fn stands(&self, place: Place<'_>) -> bool {
-        place.word.load() == self.word
+    fn of(layout: L, seen: Seen<'a>) -> Self {
+        let state = L::unpack(seen.word);
+        let (passed, step) = layout.around(state.newest, seen.now);
+        View { layout, seen, state, ring: seen.place.rings.get(state.ring), passed, step }
     }
 
     /// The time from the clock to the end of a step.
     #[inline]
     fn until(&self, step: u64) -> u64 {
-        self.layout.end_of(step).saturating_sub(self.reading)
+        self.layout.end_of(step).saturating_sub(self.seen.now)
     }
 
     /// The same as [`Layout::back`], once a claim is made.
@@ -174,20 +166,20 @@ impl<'a, L: Layout> View<'a, L> {
     /// is.
     #[inline]
     fn claim(&self, cost: u32, stamp: u64) -> Claim {
-        Claim { cost, stamp, reserved: stamp > self.step || self.state.reserved && stamp > self.reading }
+        Claim { cost, stamp, reserved: stamp > self.step || self.state.reserved && stamp > self.seen.now }
     }
 
     /// Whether a clock is still before a reserved stamp: no request is admitted.
     #[inline]
     fn is_behind_reserved(&self) -> bool {
-        self.state.reserved && self.reading < self.state.newest
+        self.state.reserved && self.seen.now < self.state.newest
     }
 
     /// The steps that have passed when permits are dropped. Behind a reserved stamp it is the clock:
     /// if the reservation is refunded, earlier permits decide again.
     #[inline]
     fn kept_by(&self) -> u64 {
-        if self.is_behind_reserved() { self.reading } else { self.passed }
+        if self.is_behind_reserved() { self.seen.now } else { self.passed }
     }
 
     /// The same if the newest stamp is this one: no decision comes before it, whatever the clocks say.
@@ -367,31 +359,24 @@ impl<L: Layout> LogPlan<L> {
 
     /// See [`Plan::propose`](super::plan::Plan::propose).
     #[inline(always)]
-    pub(super) fn propose(
-        &self,
-        place: Place<'_>,
-        word: Word,
-        reading: u64,
-        ask: Ask,
-        left: Option<&mut PerQuota>,
-    ) -> Proposal {
-        let hint = place.hint.load();
+    pub(super) fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
+        let hint = seen.place.hint.load();
         if ask == Ask::acquire(1) && left.is_none() && !self.counts_refused() {
-            let newest = self.layout.end_of(LogState::newest_in(word));
-            if let Some((until, bound)) = hint.later_than(reading.max(newest)) {
-                return Proposal::Deny { wait_ns: until - reading, quota: self.bound(bound).quota, word: None };
+            let newest = self.layout.end_of(LogState::newest_in(seen.word));
+            if let Some((until, bound)) = hint.later_than(seen.now.max(newest)) {
+                return Proposal::Deny { wait_ns: until - seen.now, quota: self.bound(bound).quota, word: None };
             }
         }
-        let view = View::of(self.layout, place, word, reading);
+        let view = View::of(self.layout, seen);
         if ask.kind == AskKind::Refused {
-            return self.deny_and_count(place, &view, ask, left);
+            return self.deny_and_count(&view, ask, left);
         }
         let (stamp, delay_ns) = match self.refusal(&view, ask.cost) {
             None => (view.step, 0),
             Some(refusal) => {
                 let (wait_ns, within) = (view.until(refusal.until), ask.within.min(self.furthest_ahead()));
                 if wait_ns > within {
-                    return self.deny(place, &view, ask, refusal, wait_ns - within, left);
+                    return self.deny(&view, ask, refusal, wait_ns - within, left);
                 }
                 (refusal.until, wait_ns)
             }
@@ -399,29 +384,31 @@ impl<L: Layout> LogPlan<L> {
         let claim = view.claim(ask.cost, stamp);
         self.tell(left, &view, (!ask.peeks).then_some(claim));
         if ask.peeks {
-            return if view.stands(place) { Proposal::Admit { word, mark: 0, delay_ns } } else { Proposal::Lost };
+            return if view.seen.stands() {
+                Proposal::Admit { word: seen.word, mark: 0, delay_ns }
+            } else {
+                Proposal::Lost
+            };
         }
-        Proposal::Admit { word: self.claim(place.rings, &view, claim), mark: stamp.into(), delay_ns }
+        Proposal::Admit { word: self.claim(&view, claim), mark: stamp.into(), delay_ns }
     }
 
     /// The same for a key without permits, which gets none before that time.
     pub(super) fn propose_first(
         &self,
-        place: Place<'_>,
+        seen: Seen<'_>,
         not_before: u64,
-        reading: u64,
         ask: Ask,
         left: Option<&mut PerQuota>,
     ) -> Proposal {
         let state = LogState { newest: self.layout.step_of(not_before), ..LogState::default() };
-        self.propose(place, L::pack(state), reading, ask, left)
+        self.propose(Seen { word: L::pack(state), ..seen }, ask, left)
     }
 
     /// The denial of a request, which counts if refused requests do.
     #[inline]
     fn deny(
         &self,
-        place: Place<'_>,
         view: &View<'_, L>,
         ask: Ask,
         refusal: Refusal,
@@ -429,15 +416,15 @@ impl<L: Layout> LogPlan<L> {
         left: Option<&mut PerQuota>,
     ) -> Proposal {
         if self.counts_refused() {
-            return self.deny_and_count(place, view, ask, left);
+            return self.deny_and_count(view, ask, left);
         }
-        let hint = place.hint.load();
+        let hint = view.seen.place.hint.load();
         self.tell(left, view, None);
-        if !view.stands(place) {
+        if !view.seen.stands() {
             return Proposal::Lost;
         }
         if ask.cost == 1 && !ask.peeks {
-            place.hint.publish(hint, self.layout.end_of(refusal.until), refusal.bound);
+            view.seen.place.hint.publish(hint, self.layout.end_of(refusal.until), refusal.bound);
         }
         Proposal::Deny { wait_ns, quota: self.bound(refusal.bound).quota, word: None }
     }
@@ -445,14 +432,14 @@ impl<L: Layout> LogPlan<L> {
     /// A denial whose permits are added to the log. The wait is that of the same request
     /// afterwards.
     #[cold]
-    fn deny_and_count(&self, place: Place<'_>, view: &View<'_, L>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
+    fn deny_and_count(&self, view: &View<'_, L>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
         let claim = view.claim(ask.cost, view.step);
         self.tell(left, view, (!ask.peeks).then_some(claim));
         let (wait_ns, quota) = self.refused_for(view, claim);
         if ask.peeks {
-            return if view.stands(place) { Proposal::Deny { wait_ns, quota, word: None } } else { Proposal::Lost };
+            return if view.seen.stands() { Proposal::Deny { wait_ns, quota, word: None } } else { Proposal::Lost };
         }
-        Proposal::Deny { wait_ns, quota, word: Some(self.claim(place.rings, view, claim)) }
+        Proposal::Deny { wait_ns, quota, word: Some(self.claim(view, claim)) }
     }
 
     /// Writes the permits left of each quota, after a claim.
@@ -491,20 +478,20 @@ impl<L: Layout> LogPlan<L> {
 
     /// The word with a claim, whose stamp is no earlier than the newest.
     #[inline(always)]
-    fn claim(&self, rings: &Rings, view: &View<'_, L>, claim: Claim) -> Word {
+    fn claim(&self, view: &View<'_, L>, claim: Claim) -> Word {
         let live_from = self.live_from(view.lasting(claim.stamp));
         // A ring of all that is remembered takes the place of its oldest permits.
         let is_longest = self.counts_refused() && view.ring.len() >= self.remembered() as usize;
         let free_below = if is_longest { u64::MAX } else { live_from };
         match L::continued(view, claim, live_from, free_below) {
             Some(state) => L::pack(state),
-            None => self.claim_in_copy(rings, view, claim, live_from),
+            None => self.claim_in_copy(view, claim, live_from),
         }
     }
 
     /// Claims in a new ring, with the stamps that are live.
     #[cold]
-    fn claim_in_copy(&self, rings: &Rings, view: &View<'_, L>, claim: Claim, live_from: u64) -> Word {
+    fn claim_in_copy(&self, view: &View<'_, L>, claim: Claim, live_from: u64) -> Word {
         let Claim { cost, stamp, reserved } = claim;
         let mut permits = L::permits_from(view, live_from);
         if self.counts_refused() {
@@ -520,7 +507,7 @@ impl<L: Layout> LogPlan<L> {
         }
         permits.push((stamp, cost));
         let state = LogState { newest: stamp, reserved, ..LogState::default() };
-        L::pack(L::copied(rings, state, &permits, L::most_slots(self.most_live(), self.window())))
+        L::pack(L::copied(view.seen.place.rings, state, &permits, L::most_slots(self.most_live(), self.window())))
     }
 }
 

@@ -4,7 +4,7 @@ use super::account::any::AnyAccount;
 use super::account::{Account, Verdict};
 use super::log::steps::Steps;
 use super::log::{LogPlan, Permits};
-use super::request::{Ask, AskKind, Place, Proposal};
+use super::request::{Ask, AskKind, Place, Proposal, Seen};
 use super::ring::Rings;
 use super::word::{TIME_ZERO, Word};
 use crate::decision::PerQuota;
@@ -30,18 +30,11 @@ impl Plan {
     /// before the clock was read, and that is not held; nor frozen, unless the request peeks. Writes
     /// the permits left after the answer to `left`.
     #[inline(always)]
-    pub(crate) fn propose(
-        &self,
-        place: Place<'_>,
-        word: Word,
-        reading: u64,
-        ask: Ask,
-        left: Option<&mut PerQuota>,
-    ) -> Proposal {
+    pub(crate) fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
         match self {
-            Self::Log(log) => log.propose(place, word, reading, ask, left),
-            Self::QuantisedLog(log) => log.propose(place, word, reading, ask, left),
-            Self::Account(account) => propose_to(account, word, reading, ask, left),
+            Self::Log(log) => log.propose(seen, ask, left),
+            Self::QuantisedLog(log) => log.propose(seen, ask, left),
+            Self::Account(account) => propose_to(account, seen.word, seen.now, ask, left),
         }
     }
 
@@ -49,19 +42,18 @@ impl Plan {
     /// reads. Waits are counted from the clock.
     pub(crate) fn propose_first(
         &self,
-        place: Place<'_>,
+        seen: Seen<'_>,
         not_before: u64,
-        reading: u64,
         ask: Ask,
         mut left: Option<&mut PerQuota>,
     ) -> Proposal {
         let account = match self {
-            Self::Log(log) => return log.propose_first(place, not_before, reading, ask, left),
-            Self::QuantisedLog(log) => return log.propose_first(place, not_before, reading, ask, left),
+            Self::Log(log) => return log.propose_first(seen, not_before, ask, left),
+            Self::QuantisedLog(log) => return log.propose_first(seen, not_before, ask, left),
             Self::Account(account) => account,
         };
-        let lag = not_before.saturating_sub(reading);
-        let proposal = propose_to(account, Word::NEW, reading + lag, ask, left.as_deref_mut());
+        let lag = not_before.saturating_sub(seen.now);
+        let proposal = propose_to(account, Word::NEW, seen.now + lag, ask, left.as_deref_mut());
         if let Some(left) = left.filter(|_| lag > 0) {
             left.change(|left| left.after(lag));
         }
@@ -85,20 +77,13 @@ impl Plan {
 
     /// The word after a refund of up to `cost` permits with this mark, and the number of them. If
     /// none can be refunded, the word is the same. `None` if another thread has changed the word.
-    pub(crate) fn refund(
-        &self,
-        place: Place<'_>,
-        word: Word,
-        reading: u64,
-        cost: u32,
-        mark: u128,
-    ) -> Option<(Word, u32)> {
+    pub(crate) fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)> {
         match self {
-            Self::Log(log) => log.refund(place, word, reading, cost, stamp_of(mark)),
-            Self::QuantisedLog(log) => log.refund(place, word, reading, cost, stamp_of(mark)),
+            Self::Log(log) => log.refund(seen, cost, stamp_of(mark)),
+            Self::QuantisedLog(log) => log.refund(seen, cost, stamp_of(mark)),
             Self::Account(account) => {
-                let refunded = account.refund(word.state(), reading, mark, cost);
-                Some(refunded.map_or((word, 0), |(state, permits)| (Word::of(state), permits)))
+                let refunded = account.refund(seen.word.state(), seen.now, mark, cost);
+                Some(refunded.map_or((seen.word, 0), |(state, permits)| (Word::of(state), permits)))
             }
         }
     }
@@ -114,11 +99,13 @@ impl Plan {
 
     /// A frozen word of a key under these quotas, as it goes on under others of the same algorithm
     /// in another arena.
-    pub(super) fn moved(&self, from: Place<'_>, word: Word, reading: u64, under: &Self, to: &Rings) -> Word {
+    pub(super) fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word {
         match (self, under) {
-            (Self::Log(log), Self::Log(under)) => log.moved(from, word, reading, under, to),
-            (Self::QuantisedLog(log), Self::QuantisedLog(under)) => log.moved(from, word, reading, under, to),
-            (Self::Account(account), Self::Account(under)) => Word::of(under.converted(account, word.state(), reading)),
+            (Self::Log(log), Self::Log(under)) => log.moved(seen, under, to),
+            (Self::QuantisedLog(log), Self::QuantisedLog(under)) => log.moved(seen, under, to),
+            (Self::Account(account), Self::Account(under)) => {
+                Word::of(under.converted(account, seen.word.state(), seen.now))
+            }
             _ => Word::NEW,
         }
     }

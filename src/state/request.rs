@@ -12,6 +12,22 @@ pub(crate) struct Place<'a> {
     pub(super) rings: &'a Rings,
 }
 
+/// A key's word as a thread has loaded it, and the clock as it has read it afterwards.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(super) place: Place<'a>,
+    pub(super) word: Word,
+    pub(super) now: u64,
+}
+
+impl Seen<'_> {
+    /// Whether the word is still the same, so that the slots that were read belong to it.
+    #[inline]
+    pub(super) fn stands(&self) -> bool {
+        self.place.word.load() == self.word
+    }
+}
+
 /// The answer to a request, and the word that makes it so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Proposal {

@@ -9,7 +9,7 @@ use super::claims::{CellName, Cells, Claims, Part};
 use super::hint::Hint;
 use super::key::Key;
 use super::places::{Places, Taken};
-use super::request::{Ask, Place, Proposal};
+use super::request::{Ask, Place, Proposal, Seen};
 use super::root::{Loaded, Root, loaded};
 use super::sync::{AtomicU64, Ordering};
 use super::versions::{Plans, Version};
@@ -134,8 +134,9 @@ impl Seat {
         self.arena.cell(self.place)
     }
 
-    pub(super) fn place(&self) -> Place<'_> {
-        self.arena.place_of(self.cell())
+    #[inline]
+    pub(super) fn seen(&self) -> Seen<'_> {
+        Seen { place: self.arena.place_of(self.cell()), word: self.word, now: self.now }
     }
 
     #[inline]
@@ -148,8 +149,8 @@ impl Seat {
     fn propose(&self, Request { key, ask }: Request, left: Option<&mut PerQuota>) -> Proposal {
         let plan = &self.version(key).plan;
         match self.vacant_until {
-            None => plan.propose(self.place(), self.word, self.now, ask, left),
-            Some(not_before) => plan.propose_first(self.place(), not_before, self.now, ask, left),
+            None => plan.propose(self.seen(), ask, left),
+            Some(not_before) => plan.propose_first(self.seen(), not_before, ask, left),
         }
     }
 }
@@ -224,8 +225,8 @@ impl Shard {
             if !word.is_open() {
                 return None;
             }
-            let place = root.place_of(cell);
-            let (decision, new, mark) = match version.plan.propose(place, word, with.now(), ask, left.as_deref_mut()) {
+            let seen = Seen { place: root.place_of(cell), word, now: with.now() };
+            let (decision, new, mark) = match version.plan.propose(seen, ask, left.as_deref_mut()) {
                 Proposal::Admit { word: new, mark, delay_ns } => (FastDecision::admitted(delay_ns), Some(new), mark),
                 Proposal::Deny { wait_ns, quota, word: new } => (FastDecision::denied(wait_ns, quota), new, 0),
                 Proposal::Lost => {
@@ -353,7 +354,7 @@ impl Shard {
 
     /// Whether the key has no permits, so that it needs a place to get some.
     pub(super) fn is_vacant<C: Clock>(&self, with: Context<'_, C>, key: Key) -> bool {
-        self.look(with, key, |_, _, _, _| Some(())).is_none()
+        self.look(with, key, |_, _| Some(())).is_none()
     }
 
     /// Looks at the word of a key, if it has permits. `look` answers `None` if the word changed
@@ -362,7 +363,7 @@ impl Shard {
         &self,
         with: Context<'_, C>,
         key: Key,
-        mut look: impl FnMut(&Version, Place<'_>, Word, u64) -> Option<T>,
+        mut look: impl FnMut(&Version, Seen<'_>) -> Option<T>,
     ) -> Option<T> {
         let mut arena = self.root.load();
         loop {
@@ -377,10 +378,11 @@ impl Shard {
                 (Next::Arena(successor), None) => arena = loaded(successor),
                 _ if word.is_held() => with.shared.finish(word),
                 (_, Some(cell)) if word.vacant_until().is_none() => {
-                    let seen = look(arena.plans.of(key), arena.place_of(cell), word, with.now());
+                    let seen = Seen { place: arena.place_of(cell), word, now: with.now() };
+                    let looked = look(arena.plans.of(key), seen);
                     // Otherwise the word and the time are not of one instant.
-                    if seen.is_some() && cell.word.load() == word {
-                        return seen;
+                    if looked.is_some() && seen.stands() {
+                        return looked;
                     }
                 }
                 _ => return None,
@@ -397,7 +399,7 @@ impl Shard {
         left: &mut PerQuota,
     ) -> Option<FastDecision> {
         let Request { key, ask } = request;
-        self.look(with, key, |version, place, word, now| version.peek(place, word, now, ask, left))
+        self.look(with, key, |version, seen| version.peek(seen, ask, left))
     }
 
     /// The same of a new key.
@@ -405,7 +407,9 @@ impl Shard {
         let (root, word, hint) = (self.root.load(), AtomicWord::new(), Hint::new());
         let place = Place { word: &word, hint: &hint, rings: &root.rings };
         let version = root.plans.of(request.key);
-        version.peek(place, Word::NEW, now, request.ask, left).expect("a new key has no word that changes")
+        version
+            .peek(Seen { place, word: Word::NEW, now }, request.ask, left)
+            .expect("a new key has no word that changes")
     }
 
     /// Forgets the permits of a key. Returns whether it had any.
@@ -418,7 +422,7 @@ impl Shard {
             if seat.vacant_until.is_some() {
                 return Some((None, false));
             }
-            seat.place().hint.end_life();
+            seat.cell().hint.end_life();
             let latest = seat.version(key).plan.latest(seat.word, seat.now);
             Some((Some(Word::forgotten(latest)), true))
         });
@@ -438,7 +442,7 @@ impl Shard {
             if seat.vacant_until.is_some() || seat.cell().hint.life() != charged.life {
                 return Some((None, 0));
             }
-            let refunded = seat.version(key).plan.refund(seat.place(), seat.word, seat.now, cost, charged.mark);
+            let refunded = seat.version(key).plan.refund(seat.seen(), cost, charged.mark);
             refunded.map(|(new, permits)| ((permits > 0).then_some(new), permits))
         });
         // It may have taken a ring.

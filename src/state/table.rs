@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::claims::{Claims, Part};
 use super::key::Key;
 use super::places::Places;
-use super::request::Ask;
+use super::request::{Ask, Seen};
 use super::shard::{Charged, Context, Request, Shard, Shared};
 use super::versions::{Plans, Version};
 use super::word::time_of;
@@ -224,8 +224,9 @@ impl Table {
         let mut counts = TableCounts { live_keys: 0, cells: 0 };
         for shard in self.shards() {
             for key in shard.keys() {
-                let live =
-                    shard.look(with, key, |version, place, word, now| Some(version.plan.over_at(place, word) > now));
+                let is_live =
+                    |version: &Version, seen: Seen<'_>| version.plan.over_at(seen.place, seen.word) > seen.now;
+                let live = shard.look(with, key, |version, seen| Some(is_live(version, seen)));
                 counts.cells += usize::from(live.is_some());
                 counts.live_keys += usize::from(live == Some(true));
             }

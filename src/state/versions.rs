@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use super::key::Key;
 use super::plan::Plan;
-use super::request::{Ask, Place, Proposal};
+use super::request::{Ask, Proposal, Seen};
 use super::root::ARC;
-use super::word::Word;
 use crate::decision::{Denial, FastDecision, PerQuota};
 use crate::quota::Quota;
 
@@ -65,17 +64,10 @@ impl Version {
 
     /// The answer to a request, or that no wait helps, if the cost is above the limit. Writes what is
     /// left to `left`. `None` if the word changed meanwhile.
-    pub(super) fn peek(
-        &self,
-        place: Place<'_>,
-        word: Word,
-        now: u64,
-        ask: Ask,
-        left: &mut PerQuota,
-    ) -> Option<FastDecision> {
+    pub(super) fn peek(&self, seen: Seen<'_>, ask: Ask, left: &mut PerQuota) -> Option<FastDecision> {
         let fits = ask.cost <= self.most;
         let cost = if fits { ask.cost } else { 0 };
-        match self.plan.propose(place, word, now, Ask { cost, ..ask.peek() }, Some(left)) {
+        match self.plan.propose(seen, Ask { cost, ..ask.peek() }, Some(left)) {
             Proposal::Admit { .. } if !fits => {
                 let quota = (0..).zip(&*self.quotas).find(|(_, quota)| ask.cost > quota.limit());
                 Some(FastDecision::denied(Denial::NEVER, quota.map_or(0, |(place, _)| place)))

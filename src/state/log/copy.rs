@@ -1,22 +1,15 @@
 //! A log's permits from one ring to another: refunds, rebuilds and snapshots.
 
 use super::{Layout, LogPlan, LogState, View};
-use crate::state::request::Place;
+use crate::state::request::{Place, Seen};
 use crate::state::ring::Rings;
 use crate::state::word::Word;
 
 impl<L: Layout> LogPlan<L> {
     /// See [`Plan::refund`](crate::state::plan::Plan::refund). `stamp` is that of the permits. `None` if the
     /// word has changed.
-    pub(in crate::state) fn refund(
-        &self,
-        place: Place<'_>,
-        word: Word,
-        reading: u64,
-        cost: u32,
-        stamp: u64,
-    ) -> Option<(Word, u32)> {
-        let view = View::of(self.layout, place, word, reading);
+    pub(in crate::state) fn refund(&self, seen: Seen<'_>, cost: u32, stamp: u64) -> Option<(Word, u32)> {
+        let view = View::of(self.layout, seen);
         let mut permits = L::permits_from(&view, self.live_from(view.lasting(view.state.newest)));
         // If refused requests count, the log remembers the newest.
         let mut known = if self.counts_refused() { self.remembered() } else { u32::MAX };
@@ -28,17 +21,17 @@ impl<L: Layout> LogPlan<L> {
             refunded += taken;
         }
         if refunded == 0 || stamp + self.window() <= view.kept_by() {
-            return view.stands(place).then_some((word, 0));
+            return seen.stands().then_some((seen.word, 0));
         }
         permits.retain(|&(_, granted)| granted > 0);
-        place.hint.turn_off();
-        Some((copied(place.rings, &view, &permits), refunded))
+        seen.place.hint.turn_off();
+        Some((copied(seen.place.rings, &view, &permits), refunded))
     }
 
     /// The word of the log under other quotas in another arena, as far as its permits may ever count.
     /// The word must be frozen.
-    pub(in crate::state) fn moved(&self, from: Place<'_>, word: Word, reading: u64, under: &Self, to: &Rings) -> Word {
-        let view = View::of(self.layout, from, word, reading);
+    pub(in crate::state) fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word {
+        let view = View::of(self.layout, seen);
         // What has expired does not come back under a longer window.
         let passed = if under.window() > self.window() { view.kept_by() } else { view.lasting(view.state.newest) };
         copied(to, &view, &L::permits_from(&view, self.live_from(passed)))
@@ -47,11 +40,11 @@ impl<L: Layout> LogPlan<L> {
     /// The permits that count or may come to count, oldest first: their times, and their numbers.
     /// `None` if the word changed meanwhile.
     #[cfg(feature = "snapshot")]
-    pub(in crate::state) fn permits(&self, place: Place<'_>, word: Word, reading: u64) -> Option<Vec<(u64, u32)>> {
-        let view = View::of(self.layout, place, word, reading);
+    pub(in crate::state) fn permits(&self, seen: Seen<'_>) -> Option<Vec<(u64, u32)>> {
+        let view = View::of(self.layout, seen);
         let mut permits = L::permits_from(&view, self.live_from(view.kept_by()));
         permits.iter_mut().for_each(|(stamp, _)| *stamp = self.layout.end_of(*stamp));
-        view.stands(place).then_some(permits)
+        seen.stands().then_some(permits)
     }
 
     /// The word of a log with those of these permits that count, oldest first.
@@ -81,7 +74,7 @@ impl<L: Layout> LogPlan<L> {
     /// The first time from which the log is no different from that of a new key, but for the stamps
     /// that it may grant. As of this word, if it still stands.
     pub(in crate::state) fn over_at(&self, place: Place<'_>, word: Word) -> u64 {
-        let view = View::of(self.layout, place, word, 0);
+        let view = View::of(self.layout, Seen { place, word, now: 0 });
         // If all permits with the newest stamp were refunded, this is an earlier one, or none.
         let last = match L::back(&view, 1) {
             0 => view.state.newest,
@@ -108,9 +101,9 @@ fn copied<L: Layout>(rings: &Rings, view: &View<'_, L>, permits: &[(u64, u32)]) 
     // the key is not forgotten before it expires. A reserved one may be later than every clock.
     let newest = match permits.last() {
         Some(&(kept, _)) if view.is_behind_reserved() => kept,
-        None if view.is_behind_reserved() => view.reading,
+        None if view.is_behind_reserved() => view.seen.now,
         _ => view.state.newest,
     };
-    let state = LogState { newest, reserved: view.state.reserved && newest > view.reading, ..LogState::default() };
+    let state = LogState { newest, reserved: view.state.reserved && newest > view.seen.now, ..LogState::default() };
     L::pack(L::copied(rings, state, permits, 0))
 }

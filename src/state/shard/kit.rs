@@ -111,7 +111,7 @@ impl World {
     }
 
     fn life(&self, number: u64, clock: &impl Clock) -> u64 {
-        let life = self.shard().look(self.with(clock), key(number), |_, place, _, _| Some(place.hint.life()));
+        let life = self.shard().look(self.with(clock), key(number), |_, seen| Some(seen.place.hint.life()));
         life.unwrap_or(0)
     }
 

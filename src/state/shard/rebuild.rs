@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::quota::Quota;
 use crate::state::arena::{Arena, Cell, Found, LEAST_CELLS, LEAST_SLOTS, Next, PAGE};
 use crate::state::key::Key;
+use crate::state::request::Seen;
 use crate::state::sync::Ordering;
 use crate::state::versions::Plans;
 use crate::state::word::Word;
@@ -190,17 +191,17 @@ impl Shard {
             there.hint.go_on_with(&cell.hint);
             match there.word.load() {
                 Word::NEW => {
-                    let now = with.now();
+                    let seen = Seen { place: arena.place_of(cell), word, now: with.now() };
                     let (plan, under) = (&arena.plans.of(key).plan, &found.plans.of(key).plan);
                     let mut moved = match vacant_until {
                         Some(until) => Word::forgotten(until),
-                        None => plan.moved(arena.place_of(cell), word, now, under, &found.rings),
+                        None => plan.moved(seen, under, &found.rings),
                     };
                     // Nothing counts under the new quotas.
                     let is_over = moved == Word::NEW;
                     if is_over {
                         there.hint.end_life();
-                        moved = Word::forgotten(now);
+                        moved = Word::forgotten(seen.now);
                     }
                     if there.word.swap(Word::NEW, moved) {
                         if is_over {

@@ -11,7 +11,7 @@ use super::*;
 use crate::decision::PerQuota;
 use crate::state::hint::Hint;
 use crate::state::log::LogPlan;
-use crate::state::request::{Place, Proposal};
+use crate::state::request::{Place, Proposal, Seen};
 use crate::state::sync::AtomicU64;
 use crate::state::word::AtomicWord;
 use crate::sync::check_model;
@@ -87,7 +87,8 @@ impl Model {
                 return (arena, word);
             }
             let next = &self.arenas[at + 1];
-            let moved = self.plan.moved(arena.place(), word, self.now(), &self.plan, &next.rings);
+            let moved =
+                self.plan.moved(Seen { place: arena.place(), word: word, now: self.now() }, &self.plan, &next.rings);
             let _ = next.word.swap(Word::NEW, moved);
         }
         panic!("the last arena is not frozen")
@@ -122,7 +123,11 @@ impl Model {
         loop {
             let (arena, word) = self.find();
             let now = self.now();
-            match self.plan.propose(arena.place(), word, now, crate::state::request::Ask::acquire(cost), None) {
+            match self.plan.propose(
+                Seen { place: arena.place(), word: word, now: now },
+                crate::state::request::Ask::acquire(cost),
+                None,
+            ) {
                 Proposal::Admit { word: new, mark, .. } if arena.word.swap(word, new) => {
                     let permits = (u64::try_from(mark).unwrap(), cost);
                     self.ever.lock().unwrap().push(permits);
@@ -141,7 +146,7 @@ impl Model {
     fn refund(&self, step: u64, cost: u32) {
         loop {
             let (arena, word) = self.find();
-            match self.plan.refund(arena.place(), word, self.now(), cost, step) {
+            match self.plan.refund(Seen { place: arena.place(), word: word, now: self.now() }, cost, step) {
                 Some((_, 0)) => return,
                 Some((new, refunded)) if arena.word.swap(word, new) => {
                     assert_eq!(refunded, cost);
@@ -183,13 +188,8 @@ impl Model {
         let (arena, word) = self.find();
         for later in 0..=self.plan.window() + 1 {
             let (at, mut left) = (self.now() + later * RESOLUTION, PerQuota::NONE);
-            let answer = self.plan.propose(
-                arena.place(),
-                word,
-                at,
-                crate::state::request::Ask::acquire(limit).peek(),
-                Some(&mut left),
-            );
+            let seen = Seen { place: arena.place(), word, now: at };
+            let answer = self.plan.propose(seen, crate::state::request::Ask::acquire(limit).peek(), Some(&mut left));
             assert_ne!(answer, Proposal::Lost);
             let live = self.live(&granted, at);
             assert_eq!(left.first().remaining, limit - live, "{later} steps later: {granted:?}");

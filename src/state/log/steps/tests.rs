@@ -8,7 +8,7 @@ use super::*;
 use crate::decision::{Left, PerQuota};
 use crate::state::hint::Hint;
 use crate::state::log::LogPlan;
-use crate::state::request::{Ask, Place, Proposal};
+use crate::state::request::{Ask, Place, Proposal, Seen};
 use crate::state::word::AtomicWord;
 
 mod against_list;
@@ -54,7 +54,11 @@ impl Key {
     /// One request: the mark of its permits, or its wait. And the permits left.
     fn ask(&self, plan: &LogPlan<Steps>, now: u64, cost: u32) -> (Result<u128, u64>, Left) {
         let (before, mut left) = (self.word.load(), PerQuota::NONE);
-        let answer = match plan.propose(self.place(), before, now, Ask::acquire(cost), Some(&mut left)) {
+        let answer = match plan.propose(
+            Seen { place: self.place(), word: before, now: now },
+            Ask::acquire(cost),
+            Some(&mut left),
+        ) {
             Proposal::Admit { word, mark, delay_ns } => {
                 assert_eq!(delay_ns, 0);
                 assert!(self.word.swap(before, word) && word != Word::NEW && word.is_open());
@@ -73,7 +77,11 @@ impl Key {
     /// The wait of a request, none if it fits, and the permits left.
     fn look(&self, plan: &LogPlan<Steps>, now: u64, cost: u32) -> (u64, Left) {
         let mut left = PerQuota::NONE;
-        match plan.propose(self.place(), self.word.load(), now, Ask::acquire(cost).peek(), Some(&mut left)) {
+        match plan.propose(
+            Seen { place: self.place(), word: self.word.load(), now: now },
+            Ask::acquire(cost).peek(),
+            Some(&mut left),
+        ) {
             Proposal::Admit { delay_ns: 0, .. } => (0, left.first()),
             Proposal::Deny { wait_ns, quota: 0, word: None } => (wait_ns, left.first()),
             other => panic!("{other:?} in one thread"),
@@ -87,7 +95,8 @@ impl Key {
     fn refund(&self, plan: &LogPlan<Steps>, now: u64, cost: u32, mark: u128) -> u32 {
         let before = self.word.load();
         let stamp = u64::try_from(mark).unwrap();
-        let (word, refunded) = plan.refund(self.place(), before, now, cost, stamp).expect("no other thread");
+        let (word, refunded) =
+            plan.refund(Seen { place: self.place(), word: before, now: now }, cost, stamp).expect("no other thread");
         assert!(self.word.swap(before, word));
         assert!(refunded > 0 || word == before);
         refunded
@@ -98,7 +107,7 @@ impl Key {
         if word.is_open() {
             assert!(self.word.swap(word, word.frozen()));
         }
-        let moved = plan.moved(self.place(), word.frozen(), now, plan, &next.rings);
+        let moved = plan.moved(Seen { place: self.place(), word: word.frozen(), now: now }, plan, &next.rings);
         assert!(next.word.swap(Word::NEW, moved));
         assert!(LogPlan::<Steps>::slots(moved) <= LogPlan::<Steps>::slots(word));
         next

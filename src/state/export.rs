@@ -141,9 +141,9 @@ impl Table {
         let mut exports = BTreeMap::new();
         for shard in self.shards() {
             for key in shard.keys() {
-                let export = shard.look(self.with(clock), key, |version, seen| {
-                    Some((version.plan.export(seen)?, Arc::clone(&version.quotas)))
-                });
+                let export = self
+                    .with_shard(shard, clock)
+                    .look(key, |version, seen| Some((version.plan.export(seen)?, Arc::clone(&version.quotas))));
                 if let Some((Some(export), quotas)) = export {
                     exports.insert(key.tag(), (export, quotas));
                 }
@@ -162,7 +162,7 @@ impl Table {
         clock: &impl Clock,
     ) -> Result<(), ImportError> {
         let key = Key::with_tag(tag).filter(|key| key.slot() < self.slots()).ok_or(ImportError::Contradictory)?;
-        let imported = self.shard(key).change(self.with(clock), key, |seat| {
+        let imported = self.with(key, clock).change(key, |seat| {
             if seat.vacant_until.is_none() {
                 return Some((None, Ok(())));
             }

@@ -76,7 +76,7 @@ impl Table {
             }
             // It may have taken rings, and it may wait for a rebuild.
             for (_, Request { key, .. }) in asked.requests() {
-                self.shard(key).keep_up(self.with(clock), &self.shard(key).root());
+                self.with(key, clock).keep_up(&self.shard(key).root());
             }
             let Preview { status, is_at_cap, has_new } = self.look(asked, clock);
             if let Some(denial) = status.denial() {
@@ -105,7 +105,6 @@ impl Table {
         mut left: Option<&mut PerQuota>,
         mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Option<Decision> {
-        let with = self.with(clock);
         let mut prepared: [Option<(Key, Prepared<'_>)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
         let (mut admission, mut denied, mut skips) = (Admission::UNCOUNTED, None, false);
         let is_single = asked.requests().nth(1).is_none();
@@ -113,7 +112,7 @@ impl Table {
             if let Some(left) = left.as_deref_mut() {
                 left.begin(dimension);
             }
-            match self.shard(request.key).prepare(with, request, left.as_deref_mut()) {
+            match self.with(request.key, clock).prepare(request, left.as_deref_mut()) {
                 Ok(another) => {
                     let another = another?;
                     match another.decision.into() {
@@ -146,7 +145,7 @@ impl Table {
         }
         // The clock may panic here.
         for (key, prepared) in prepared.iter().flatten() {
-            self.shard(*key).keep_up(with, &prepared.arena);
+            self.with(*key, clock).keep_up(&prepared.arena);
         }
         Some(denied.map_or(Decision::Admitted(admission), Decision::Denied))
     }
@@ -264,14 +263,12 @@ impl Table {
 
     /// The same for one key.
     pub(super) fn open_low(&self, request: Request, clock: &impl Clock) {
-        let shard = self.shard(request.key);
-        if shard.is_vacant(self.with(clock), request.key)
-            && self.peek_new(request, clock, &mut { PerQuota::NONE }).is_denied()
-        {
+        let with = self.with(request.key, clock);
+        if with.is_vacant(request.key) && self.peek_new(request, clock, &mut { PerQuota::NONE }).is_denied() {
             if self.free_places() == 0 {
                 let _ = self.make_room(1, clock);
             }
-            shard.open(self.with(clock), request);
+            with.open(request);
         }
     }
 }

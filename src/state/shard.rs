@@ -77,28 +77,6 @@ impl Cells for Shared {
     }
 }
 
-/// The table of a request, and its clock.
-#[derive(Debug)]
-pub(super) struct Context<'a, C> {
-    pub(super) shared: &'a Shared,
-    pub(super) clock: &'a C,
-}
-
-impl<C> Clone for Context<'_, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C> Copy for Context<'_, C> {}
-
-impl<C: Clock> Context<'_, C> {
-    #[inline(always)]
-    pub(super) fn now(self) -> u64 {
-        time_of(self.clock.now())
-    }
-}
-
 /// A request for permits of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
@@ -203,274 +181,13 @@ impl Shard {
         Self { root: Root::new(first), floor: AtomicU64::new(0) }
     }
 
-    /// Decides a request of a key that has permits. `None` if only [`prepare`](Self::prepare) can:
-    /// the key has none, moves, or has a limit below the cost.
-    #[inline(always)]
-    pub(super) fn decide<C: Clock>(
-        &self,
-        with: Context<'_, C>,
-        request: Request,
-        mut left: Option<&mut PerQuota>,
-    ) -> Option<Answer> {
-        let Request { key, ask } = request;
-        let root = self.root.load();
-        let Found::Cell(_, cell) = root.find(key) else { return None };
-        let version = root.plans.of(key);
-        if ask.cost > version.most {
-            return None;
-        }
-        let mut lost = 0;
-        loop {
-            let word = cell.word.load();
-            if !word.is_open() {
-                return None;
-            }
-            let seen = Seen { place: root.place_of(cell), word, now: with.now() };
-            let (decision, new, mark) = match version.plan.propose(seen, ask, left.as_deref_mut()) {
-                Proposal::Admit { word: new, mark, delay_ns } => (FastDecision::admitted(delay_ns), Some(new), mark),
-                Proposal::Deny { wait_ns, quota, word: new } => (FastDecision::denied(wait_ns, quota), new, 0),
-                Proposal::Lost => {
-                    back_off(&mut lost);
-                    continue;
-                }
-            };
-            let charged = Charged { mark, life: cell.hint.life() };
-            if new.is_none_or(|new| cell.word.swap(word, new)) {
-                self.keep_up(with, &root);
-                return Some((decision, charged));
-            }
-            back_off(&mut lost);
-        }
-    }
-
-    /// One attempt at a decision: the word that the request wants for its key, a part of a joint
-    /// claim perhaps. The key gets a cell if it has none, and takes a place if it gets its first
-    /// permits. `None` if another thread was faster, the cost is above the limit, or the arena had to
-    /// be rebuilt.
-    #[inline(always)]
-    pub(super) fn prepare<'a, C: Clock>(
-        &self,
-        with: Context<'a, C>,
-        request: Request,
-        left: Option<&mut PerQuota>,
-    ) -> Result<Option<Prepared<'a>>, Full> {
-        let mut taken = None;
-        let root = self.root.load();
-        let known = match root.find(request.key) {
-            Found::Cell(place, cell) => Some((place, cell.word.load())).filter(|(_, word)| word.is_open()),
-            _ => None,
-        };
-        let seat = match known {
-            Some((place, word)) => Seat { arena: root, place, word, vacant_until: None, now: with.now() },
-            // It takes no place.
-            None if request.ask.cost > root.plans.of(request.key).most => return Ok(None),
-            None => self.seat(with, request.key, &mut taken)?,
-        };
-        if request.ask.cost > seat.version(request.key).most {
-            return Ok(None);
-        }
-        let (new, decision, mark) = match seat.propose(request, left) {
-            Proposal::Admit { word, mark, delay_ns } => (word, FastDecision::admitted(delay_ns), mark),
-            Proposal::Deny { wait_ns, quota, word } => {
-                (word.unwrap_or(seat.word), FastDecision::denied(wait_ns, quota), 0)
-            }
-            Proposal::Lost => return Ok(None),
-        };
-        if seat.vacant_until.is_none() || new == seat.word {
-            taken = None;
-        }
-        let charged = Charged { mark, life: seat.cell().hint.life() };
-        let Seat { arena, place, word: old, .. } = seat;
-        Ok(Some(Prepared { arena, place, old, new, decision, charged, taken }))
-    }
-
-    /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a
-    /// result; or `None` if another thread has changed the word.
-    ///
-    /// The key gets a cell if it has none. If it gets its first permits, it takes a place.
-    pub(super) fn change<C: Clock, T>(
-        &self,
-        with: Context<'_, C>,
-        key: Key,
-        mut change: impl FnMut(&Seat) -> Option<(Option<Word>, T)>,
-    ) -> Result<T, Full> {
-        let (mut taken, mut lost) = (None, 0);
-        loop {
-            let seat = self.seat(with, key, &mut taken)?;
-            match change(&seat) {
-                Some((None, answer)) => return Ok(answer),
-                Some((Some(new), answer)) if seat.cell().word.swap(seat.word, new) => {
-                    taken.filter(|_| seat.vacant_until.is_some()).into_iter().for_each(Taken::keep);
-                    return Ok(answer);
-                }
-                _ => back_off(&mut lost),
-            }
-        }
-    }
-
-    /// The cell of a key, with its word: neither held nor frozen. The key gets a cell if it has
-    /// none. If it has no permits, it gets a place in `taken`: before it has a cell, so that a flood
-    /// of keys at the cap takes no cells.
-    fn seat<'a, C: Clock>(&self, with: Context<'a, C>, key: Key, taken: &mut Option<Taken<'a>>) -> Result<Seat, Full> {
-        loop {
-            if taken.is_none() && self.is_vacant(with, key) {
-                *taken = Some(with.shared.places.take().ok_or(Full)?);
-            }
-            let root = Arc::clone(&self.root.load());
-            let number = root.number;
-            let Some((arena, place)) = self.cell_of(with, root, key) else { continue };
-            if arena.number > number {
-                self.keep_up(with, &self.root.load());
-            }
-            let word = arena.cell(place).word.load();
-            if word.is_held() {
-                with.shared.finish(word);
-                continue;
-            }
-            let vacant_until = word.vacant_until();
-            if word.is_frozen() || vacant_until.is_some() && taken.is_none() {
-                continue;
-            }
-            let vacant_until = vacant_until.map(|time| time.max(self.floor.load(Ordering::Acquire)));
-            return Ok(Seat { arena: loaded(arena), place, word, vacant_until, now: with.now() });
-        }
-    }
-
-    /// Begins the account of a new key that starts low and denies the request.
-    pub(super) fn open<C: Clock>(&self, with: Context<'_, C>, request: Request) {
-        let opened = |seat: &Seat| {
-            if seat.vacant_until.is_none() || request.ask.cost > seat.version(request.key).most {
-                return Some((None, ()));
-            }
-            match seat.propose(request, None) {
-                Proposal::Deny { word, .. } => Some((word, ())),
-                Proposal::Admit { .. } => Some((None, ())),
-                Proposal::Lost => None,
-            }
-        };
-        // If there is no place, it begins with a later request.
-        let _ = self.change(with, request.key, opened);
-    }
-
-    /// Whether the key has no permits, so that it needs a place to get some.
-    pub(super) fn is_vacant<C: Clock>(&self, with: Context<'_, C>, key: Key) -> bool {
-        self.look(with, key, |_, _| Some(())).is_none()
-    }
-
-    /// Looks at the word of a key, if it has permits. `look` answers `None` if the word changed
-    /// meanwhile.
-    pub(super) fn look<C: Clock, T>(
-        &self,
-        with: Context<'_, C>,
-        key: Key,
-        mut look: impl FnMut(&Version, Seen<'_>) -> Option<T>,
-    ) -> Option<T> {
-        let mut arena = self.root.load();
-        loop {
-            let cell = if let Found::Cell(_, cell) = arena.find(key) { Some(cell) } else { None };
-            let word = cell.map_or(Word::NEW, |cell| cell.word.load());
-            match (arena.next(), cell) {
-                (Next::Gone, _) => arena = self.root.load(),
-                (Next::Arena(successor), Some(cell)) if word.is_frozen() => {
-                    self.move_cell(with, &arena, cell, key, &successor);
-                    arena = loaded(successor);
-                }
-                (Next::Arena(successor), None) => arena = loaded(successor),
-                _ if word.is_held() => with.shared.finish(word),
-                (_, Some(cell)) if word.vacant_until().is_none() => {
-                    let seen = Seen { place: arena.place_of(cell), word, now: with.now() };
-                    let looked = look(arena.plans.of(key), seen);
-                    // Otherwise the word and the time are not of one instant.
-                    if looked.is_some() && seen.stands() {
-                        return looked;
-                    }
-                }
-                _ => return None,
-            }
-        }
-    }
-
-    /// The answer to a request, and the permits left. Charges nothing. `None` if the key has no
-    /// permits.
-    pub(super) fn peek<C: Clock>(
-        &self,
-        with: Context<'_, C>,
-        request: Request,
-        left: &mut PerQuota,
-    ) -> Option<FastDecision> {
-        let Request { key, ask } = request;
-        self.look(with, key, |version, seen| version.peek(seen, ask, left))
-    }
-
-    /// The same of a new key.
+    /// The answer to a request of a new key, and the permits left. Charges nothing.
     pub(super) fn peek_new(&self, request: Request, now: u64, left: &mut PerQuota) -> FastDecision {
         let (root, word, hint) = (self.root.load(), AtomicWord::new(), Hint::new());
         let place = Place { word: &word, hint: &hint, rings: &root.rings };
-        let version = root.plans.of(request.key);
-        version
-            .peek(Seen { place, word: Word::NEW, now }, request.ask, left)
-            .expect("a new key has no word that changes")
-    }
-
-    /// Forgets the permits of a key. Returns whether it had any.
-    pub(super) fn forget<C: Clock>(&self, with: Context<'_, C>, key: Key) -> bool {
-        if self.is_vacant(with, key) {
-            return false;
-        }
-        // A place is taken only if the key is forgotten meanwhile, and given back at once.
-        let forgotten = self.change(with, key, |seat| {
-            if seat.vacant_until.is_some() {
-                return Some((None, false));
-            }
-            seat.cell().hint.end_life();
-            let latest = seat.version(key).plan.latest(seat.word, seat.now);
-            Some((Some(Word::forgotten(latest)), true))
-        });
-        let is_forgotten = forgotten.unwrap_or(false);
-        if is_forgotten {
-            with.shared.places.give_back();
-        }
-        is_forgotten
-    }
-
-    /// Refunds up to `cost` permits of a key that were charged so. Returns how many.
-    pub(super) fn refund<C: Clock>(&self, with: Context<'_, C>, key: Key, cost: u32, charged: Charged) -> u32 {
-        if self.is_vacant(with, key) {
-            return 0;
-        }
-        let refunded = self.change(with, key, |seat| {
-            if seat.vacant_until.is_some() || seat.cell().hint.life() != charged.life {
-                return Some((None, 0));
-            }
-            let refunded = seat.version(key).plan.refund(seat.seen(), cost, charged.mark);
-            refunded.map(|(new, permits)| ((permits > 0).then_some(new), permits))
-        });
-        // It may have taken a ring.
-        self.keep_up(with, &self.root());
-        refunded.unwrap_or(0)
-    }
-
-    /// Takes the place of a key away whose permits have expired, if one of these cells has such a
-    /// key. If not, the error is the earliest time at which one of their places is free.
-    pub(super) fn collect<C: Clock>(&self, with: Context<'_, C>, cells: Range<usize>) -> Result<(), Option<u64>> {
-        let (now, mut earliest) = (with.now(), None);
-        for arena in self.arenas() {
-            for place in cells.start..cells.end.min(cells.start + arena.len()) {
-                let Some(cell) = arena.allocated(place % arena.len()) else { continue };
-                let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
-                if !word.is_open() {
-                    continue;
-                }
-                let over_at = arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
-                if over_at > now {
-                    earliest = earliest.into_iter().chain([over_at]).min();
-                } else if cell.word.swap(word, Word::forgotten(over_at)) {
-                    with.shared.places.give_back();
-                    return Ok(());
-                }
-            }
-        }
-        Err(earliest)
+        let seen = Seen { place, word: Word::NEW, now };
+        let peeked = root.plans.of(request.key).peek(seen, request.ask, left);
+        peeked.expect("a new key has no word that changes")
     }
 
     /// The root, and the arenas that its keys move to.
@@ -507,6 +224,268 @@ impl Shard {
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         self.arenas().map(|arena| arena.bytes()).sum()
+    }
+}
+
+/// A shard, what it shares with others, and the clock of a request.
+#[derive(Debug)]
+pub(super) struct Context<'a, C> {
+    pub(super) shard: &'a Shard,
+    pub(super) shared: &'a Shared,
+    pub(super) clock: &'a C,
+}
+
+impl<C> Clone for Context<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Context<'_, C> {}
+
+impl<'a, C: Clock> Context<'a, C> {
+    #[inline(always)]
+    pub(super) fn now(self) -> u64 {
+        time_of(self.clock.now())
+    }
+
+    /// Decides a request of a key that has permits. `None` if only [`prepare`](Self::prepare) can:
+    /// the key has none, moves, or has a limit below the cost.
+    #[inline(always)]
+    pub(super) fn decide(self, request: Request, mut left: Option<&mut PerQuota>) -> Option<Answer> {
+        let Request { key, ask } = request;
+        let root = self.shard.root.load();
+        let Found::Cell(_, cell) = root.find(key) else { return None };
+        let version = root.plans.of(key);
+        if ask.cost > version.most {
+            return None;
+        }
+        let mut lost = 0;
+        loop {
+            let word = cell.word.load();
+            if !word.is_open() {
+                return None;
+            }
+            let seen = Seen { place: root.place_of(cell), word, now: self.now() };
+            let (decision, new, mark) = match version.plan.propose(seen, ask, left.as_deref_mut()) {
+                Proposal::Admit { word: new, mark, delay_ns } => (FastDecision::admitted(delay_ns), Some(new), mark),
+                Proposal::Deny { wait_ns, quota, word: new } => (FastDecision::denied(wait_ns, quota), new, 0),
+                Proposal::Lost => {
+                    back_off(&mut lost);
+                    continue;
+                }
+            };
+            let charged = Charged { mark, life: cell.hint.life() };
+            if new.is_none_or(|new| cell.word.swap(word, new)) {
+                self.keep_up(&root);
+                return Some((decision, charged));
+            }
+            back_off(&mut lost);
+        }
+    }
+
+    /// One attempt at a decision: the word that the request wants for its key, a part of a joint
+    /// claim perhaps. The key gets a cell if it has none, and takes a place if it gets its first
+    /// permits. `None` if another thread was faster, the cost is above the limit, or the arena had to
+    /// be rebuilt.
+    #[inline(always)]
+    pub(super) fn prepare(self, request: Request, left: Option<&mut PerQuota>) -> Result<Option<Prepared<'a>>, Full> {
+        let mut taken = None;
+        let root = self.shard.root.load();
+        let known = match root.find(request.key) {
+            Found::Cell(place, cell) => Some((place, cell.word.load())).filter(|(_, word)| word.is_open()),
+            _ => None,
+        };
+        let seat = match known {
+            Some((place, word)) => Seat { arena: root, place, word, vacant_until: None, now: self.now() },
+            // It takes no place.
+            None if request.ask.cost > root.plans.of(request.key).most => return Ok(None),
+            None => self.seat(request.key, &mut taken)?,
+        };
+        if request.ask.cost > seat.version(request.key).most {
+            return Ok(None);
+        }
+        let (new, decision, mark) = match seat.propose(request, left) {
+            Proposal::Admit { word, mark, delay_ns } => (word, FastDecision::admitted(delay_ns), mark),
+            Proposal::Deny { wait_ns, quota, word } => {
+                (word.unwrap_or(seat.word), FastDecision::denied(wait_ns, quota), 0)
+            }
+            Proposal::Lost => return Ok(None),
+        };
+        if seat.vacant_until.is_none() || new == seat.word {
+            taken = None;
+        }
+        let charged = Charged { mark, life: seat.cell().hint.life() };
+        let Seat { arena, place, word: old, .. } = seat;
+        Ok(Some(Prepared { arena, place, old, new, decision, charged, taken }))
+    }
+
+    /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a
+    /// result; or `None` if another thread has changed the word.
+    ///
+    /// The key gets a cell if it has none. If it gets its first permits, it takes a place.
+    pub(super) fn change<T>(
+        self,
+        key: Key,
+        mut change: impl FnMut(&Seat) -> Option<(Option<Word>, T)>,
+    ) -> Result<T, Full> {
+        let (mut taken, mut lost) = (None, 0);
+        loop {
+            let seat = self.seat(key, &mut taken)?;
+            match change(&seat) {
+                Some((None, answer)) => return Ok(answer),
+                Some((Some(new), answer)) if seat.cell().word.swap(seat.word, new) => {
+                    taken.filter(|_| seat.vacant_until.is_some()).into_iter().for_each(Taken::keep);
+                    return Ok(answer);
+                }
+                _ => back_off(&mut lost),
+            }
+        }
+    }
+
+    /// The cell of a key, with its word: neither held nor frozen. The key gets a cell if it has
+    /// none. If it has no permits, it gets a place in `taken`: before it has a cell, so that a flood
+    /// of keys at the cap takes no cells.
+    fn seat(self, key: Key, taken: &mut Option<Taken<'a>>) -> Result<Seat, Full> {
+        loop {
+            if taken.is_none() && self.is_vacant(key) {
+                *taken = Some(self.shared.places.take().ok_or(Full)?);
+            }
+            let root = Arc::clone(&self.shard.root.load());
+            let number = root.number;
+            let Some((arena, place)) = self.cell_of(root, key) else { continue };
+            if arena.number > number {
+                self.keep_up(&self.shard.root.load());
+            }
+            let word = arena.cell(place).word.load();
+            if word.is_held() {
+                self.shared.finish(word);
+                continue;
+            }
+            let vacant_until = word.vacant_until();
+            if word.is_frozen() || vacant_until.is_some() && taken.is_none() {
+                continue;
+            }
+            let vacant_until = vacant_until.map(|time| time.max(self.shard.floor.load(Ordering::Acquire)));
+            return Ok(Seat { arena: loaded(arena), place, word, vacant_until, now: self.now() });
+        }
+    }
+
+    /// Begins the account of a new key that starts low and denies the request.
+    pub(super) fn open(self, request: Request) {
+        let opened = |seat: &Seat| {
+            if seat.vacant_until.is_none() || request.ask.cost > seat.version(request.key).most {
+                return Some((None, ()));
+            }
+            match seat.propose(request, None) {
+                Proposal::Deny { word, .. } => Some((word, ())),
+                Proposal::Admit { .. } => Some((None, ())),
+                Proposal::Lost => None,
+            }
+        };
+        // If there is no place, it begins with a later request.
+        let _ = self.change(request.key, opened);
+    }
+
+    /// Whether the key has no permits, so that it needs a place to get some.
+    pub(super) fn is_vacant(self, key: Key) -> bool {
+        self.look(key, |_, _| Some(())).is_none()
+    }
+
+    /// Looks at the word of a key, if it has permits. `look` answers `None` if the word changed
+    /// meanwhile.
+    pub(super) fn look<T>(self, key: Key, mut look: impl FnMut(&Version, Seen<'_>) -> Option<T>) -> Option<T> {
+        let mut arena = self.shard.root.load();
+        loop {
+            let cell = if let Found::Cell(_, cell) = arena.find(key) { Some(cell) } else { None };
+            let word = cell.map_or(Word::NEW, |cell| cell.word.load());
+            match (arena.next(), cell) {
+                (Next::Gone, _) => arena = self.shard.root.load(),
+                (Next::Arena(successor), Some(cell)) if word.is_frozen() => {
+                    self.move_cell(&arena, cell, key, &successor);
+                    arena = loaded(successor);
+                }
+                (Next::Arena(successor), None) => arena = loaded(successor),
+                _ if word.is_held() => self.shared.finish(word),
+                (_, Some(cell)) if word.vacant_until().is_none() => {
+                    let seen = Seen { place: arena.place_of(cell), word, now: self.now() };
+                    let looked = look(arena.plans.of(key), seen);
+                    // Otherwise the word and the time are not of one instant.
+                    if looked.is_some() && seen.stands() {
+                        return looked;
+                    }
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// The answer to a request, and the permits left. Charges nothing. `None` if the key has no
+    /// permits.
+    pub(super) fn peek(self, request: Request, left: &mut PerQuota) -> Option<FastDecision> {
+        let Request { key, ask } = request;
+        self.look(key, |version, seen| version.peek(seen, ask, left))
+    }
+
+    /// Forgets the permits of a key. Returns whether it had any.
+    pub(super) fn forget(self, key: Key) -> bool {
+        if self.is_vacant(key) {
+            return false;
+        }
+        // A place is taken only if the key is forgotten meanwhile, and given back at once.
+        let forgotten = self.change(key, |seat| {
+            if seat.vacant_until.is_some() {
+                return Some((None, false));
+            }
+            seat.cell().hint.end_life();
+            let latest = seat.version(key).plan.latest(seat.word, seat.now);
+            Some((Some(Word::forgotten(latest)), true))
+        });
+        let is_forgotten = forgotten.unwrap_or(false);
+        if is_forgotten {
+            self.shared.places.give_back();
+        }
+        is_forgotten
+    }
+
+    /// Refunds up to `cost` permits of a key that were charged so. Returns how many.
+    pub(super) fn refund(self, key: Key, cost: u32, charged: Charged) -> u32 {
+        if self.is_vacant(key) {
+            return 0;
+        }
+        let refunded = self.change(key, |seat| {
+            if seat.vacant_until.is_some() || seat.cell().hint.life() != charged.life {
+                return Some((None, 0));
+            }
+            let refunded = seat.version(key).plan.refund(seat.seen(), cost, charged.mark);
+            refunded.map(|(new, permits)| ((permits > 0).then_some(new), permits))
+        });
+        // It may have taken a ring.
+        self.keep_up(&self.shard.root());
+        refunded.unwrap_or(0)
+    }
+
+    /// Takes the place of a key away whose permits have expired, if one of these cells has such a
+    /// key. If not, the error is the earliest time at which one of their places is free.
+    pub(super) fn collect(self, cells: Range<usize>) -> Result<(), Option<u64>> {
+        let (now, mut earliest) = (self.now(), None);
+        for arena in self.shard.arenas() {
+            for place in cells.start..cells.end.min(cells.start + arena.len()) {
+                let Some(cell) = arena.allocated(place % arena.len()) else { continue };
+                let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
+                if !word.is_open() {
+                    continue;
+                }
+                let over_at = arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
+                if over_at > now {
+                    earliest = earliest.into_iter().chain([over_at]).min();
+                } else if cell.word.swap(word, Word::forgotten(over_at)) {
+                    self.shared.places.give_back();
+                    return Ok(());
+                }
+            }
+        }
+        Err(earliest)
     }
 }
 

@@ -105,9 +105,15 @@ impl Table {
         key.shard(self.shard_bits)
     }
 
+    /// The shard of a key, for a request.
     #[inline(always)]
-    pub(super) fn with<'a, C>(&'a self, clock: &'a C) -> Context<'a, C> {
-        Context { shared: &self.shared, clock }
+    pub(super) fn with<'a, C>(&'a self, key: Key, clock: &'a C) -> Context<'a, C> {
+        self.with_shard(self.shard(key), clock)
+    }
+
+    #[inline(always)]
+    pub(super) fn with_shard<'a, C>(&'a self, shard: &'a Shard, clock: &'a C) -> Context<'a, C> {
+        Context { shard, shared: &self.shared, clock }
     }
 
     #[inline(always)]
@@ -152,7 +158,7 @@ impl Table {
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
         let request = Request { key: Key::of(fingerprint), ask };
-        self.shard(request.key).decide(self.with(clock), request, left).map(|(decision, _)| decision)
+        self.with(request.key, clock).decide(request, left).map(|(decision, _)| decision)
     }
 
     #[cold]
@@ -164,7 +170,6 @@ impl Table {
     /// the error says when there may be another.
     #[cold]
     pub(super) fn make_room(&self, places: u64, clock: &impl Clock) -> Result<(), u64> {
-        let with = self.with(clock);
         let (shards, cells) = if self.shared.places.cap <= SMALL_CAP {
             (0..self.shards().len(), 0..usize::MAX)
         } else {
@@ -175,7 +180,7 @@ impl Table {
         let mut earliest = None;
         for shard in &self.shards()[shards] {
             while self.shared.places.free() < places {
-                if let Err(over_at) = shard.collect(with, cells.clone()) {
+                if let Err(over_at) = self.with_shard(shard, clock).collect(cells.clone()) {
                     earliest = over_at.into_iter().chain(earliest).min();
                     break;
                 }
@@ -190,7 +195,7 @@ impl Table {
 
     /// The answer to a peek at a key with permits.
     pub(super) fn peek_known(&self, request: Request, clock: &impl Clock, left: &mut PerQuota) -> Option<Decision> {
-        self.shard(request.key).peek(self.with(clock), request, left).map(Decision::from)
+        self.with(request.key, clock).peek(request, left).map(Decision::from)
     }
 
     /// The answer to a peek at a key without permits.
@@ -201,32 +206,31 @@ impl Table {
     /// Refunds the permits of a charge that still count, and returns how many.
     pub(crate) fn refund(&self, refundable: &Refundable, clock: &impl Clock) -> u32 {
         let &Refundable { key, cost, charged } = refundable;
-        if cost == 0 { 0 } else { self.shard(key).refund(self.with(clock), key, cost, charged) }
+        if cost == 0 { 0 } else { self.with(key, clock).refund(key, cost, charged) }
     }
 
     /// Forgets a key's permits. Returns whether it had any, which may have expired.
     pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
         let key = Key::of(fingerprint);
-        self.shard(key).forget(self.with(clock), key)
+        self.with(key, clock).forget(key)
     }
 
     /// Forgets every key.
     pub(crate) fn clear(&self, clock: &impl Clock) {
         for shard in self.shards() {
             for key in shard.keys() {
-                shard.forget(self.with(clock), key);
+                self.with_shard(shard, clock).forget(key);
             }
         }
     }
 
     pub(crate) fn counts(&self, clock: &impl Clock) -> TableCounts {
-        let with = self.with(clock);
         let mut counts = TableCounts { live_keys: 0, cells: 0 };
         for shard in self.shards() {
             for key in shard.keys() {
                 let is_live =
                     |version: &Version, seen: Seen<'_>| version.plan.over_at(seen.place, seen.word) > seen.now;
-                let live = shard.look(with, key, |version, seen| Some(is_live(version, seen)));
+                let live = self.with_shard(shard, clock).look(key, |version, seen| Some(is_live(version, seen)));
                 counts.cells += usize::from(live.is_some());
                 counts.live_keys += usize::from(live == Some(true));
             }
@@ -287,7 +291,7 @@ impl Table {
         if *plans.all[slot].quotas != *quotas {
             let version = plans.version(quotas);
             for shard in self.shards() {
-                shard.set_plans(self.with(clock), |plans| plans.with(slot, &version));
+                self.with_shard(shard, clock).set_plans(|plans| plans.with(slot, &version));
             }
         }
     }
@@ -297,7 +301,7 @@ impl Table {
         let plans = self.shard(key).plans();
         if plans.own_of(key).is_none_or(|own| *own.quotas != *quotas) {
             let version = plans.version(quotas);
-            self.shard(key).set_plans(self.with(clock), |plans| plans.with_own(key, Some(&version)));
+            self.with(key, clock).set_plans(|plans| plans.with_own(key, Some(&version)));
         }
     }
 
@@ -308,7 +312,7 @@ impl Table {
         let _turn = self.turn();
         let had = self.shard(key).plans().own_of(key).is_some();
         if had {
-            self.shard(key).set_plans(self.with(clock), |plans| plans.with_own(key, None));
+            self.with(key, clock).set_plans(|plans| plans.with_own(key, None));
         }
         had
     }

@@ -23,7 +23,7 @@ pub(super) fn plan(quotas: &[(u32, u64)]) -> LogPlan<Permits> {
 impl LogPlan<Permits> {
     pub(super) fn decide(&self, place: Place<'_>, word: Word, now: u64, cost: u32, within: u64) -> Option<Answer> {
         let ask = if within == 0 { Ask::acquire(cost) } else { Ask::reserve(cost, within) };
-        let (new, answer) = match self.propose(Seen { place: place, word: word, now: now }, ask, None) {
+        let (new, answer) = match self.propose(Seen { place, word, now }, ask, None) {
             Proposal::Admit { word, mark, delay_ns } => {
                 let stamp = u64::try_from(mark).expect("a stamp");
                 (Some(word), Answer::Admitted { stamp, delay_ns })
@@ -36,20 +36,18 @@ impl LogPlan<Permits> {
 
     /// Refunds, and returns how many permits.
     pub(super) fn take_back(&self, place: Place<'_>, word: Word, now: u64, cost: u32, stamp: u64) -> Option<u32> {
-        let (new, permits) = self.refund(Seen { place: place, word: word, now: now }, cost, stamp)?;
+        let (new, permits) = self.refund(Seen { place, word, now }, cost, stamp)?;
         (permits == 0 || place.word.swap(word, new)).then_some(permits)
     }
 
     /// The answer that a request would get, and the permits left.
     pub(super) fn seen(&self, place: Place<'_>, word: Word, now: u64, cost: u32) -> Option<(Answer, PerQuota)> {
         let mut left = PerQuota::NONE;
-        let answer =
-            match self.propose(Seen { place: place, word: word, now: now }, Ask::acquire(cost).peek(), Some(&mut left))
-            {
-                Proposal::Admit { delay_ns, .. } => Answer::Admitted { stamp: 0, delay_ns },
-                Proposal::Deny { wait_ns, quota, .. } => Answer::Denied { wait_ns, quota },
-                Proposal::Lost => return None,
-            };
+        let answer = match self.propose(Seen { place, word, now }, Ask::acquire(cost).peek(), Some(&mut left)) {
+            Proposal::Admit { delay_ns, .. } => Answer::Admitted { stamp: 0, delay_ns },
+            Proposal::Deny { wait_ns, quota, .. } => Answer::Denied { wait_ns, quota },
+            Proposal::Lost => return None,
+        };
         Some((answer, left))
     }
 

@@ -154,14 +154,14 @@ proptest! {
                 Step::Move => {
                     prop_assert!(place.word.swap(word, word.frozen()));
                     let rings = Rings::with_room(1 << 14);
-                    let moved = plan.moved(Seen { place: place, word: word.frozen(), now: now }, &plan, &rings);
+                    let moved = plan.moved(Seen { place, word: word.frozen(), now }, &plan, &rings);
                     let next = AtomicWord::new();
                     prop_assert!(next.swap(Word::NEW, moved));
                     arena = (next, rings, Hint::new());
                     stalled.clear();
                 }
                 Step::Stall => {
-                    let view = View::of(Permits, Seen { place: place, word: word, now: now });
+                    let view = View::of(Permits, Seen { place, word, now });
                     let spills = view.state.run < u32::try_from(view.ring.len()).unwrap()
                         && view.state.newest + plan.window() > view.passed;
                     if spills {
@@ -170,7 +170,7 @@ proptest! {
                 }
                 Step::Resume => {
                     let Some((old, then)) = stalled.pop() else { continue };
-                    super::spill(&View::of(Permits, Seen { place: place, word: old, now: then }));
+                    super::spill(&View::of(Permits, Seen { place, word: old, now: then }));
                     prop_assert_eq!(place.word.load(), word, "a spill leaves the word");
                 }
             }

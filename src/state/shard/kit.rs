@@ -55,7 +55,7 @@ impl World {
     }
 
     pub(in crate::state) fn with<'a, C>(&'a self, clock: &'a C) -> Context<'a, C> {
-        Context { shared: &self.shared, clock }
+        Context { shard: self.shard(), shared: &self.shared, clock }
     }
 
     /// The answer of a log, and the mark of its permits.
@@ -71,15 +71,15 @@ impl World {
 
     /// Decides a request as a table does, without a collection at the key cap.
     pub(in crate::state) fn decide(&self, request: Request, clock: &impl Clock) -> Result<super::Answer, Full> {
-        if let Some(answer) = self.shard().decide(self.with(clock), request, None) {
+        if let Some(answer) = self.with(clock).decide(request, None) {
             return Ok(answer);
         }
         let mut lost = 0;
         loop {
             let (shard, with) = (self.shard(), self.with(clock));
-            if let Some(mut prepared) = shard.prepare(with, request, None)?.filter(Prepared::commit) {
+            if let Some(mut prepared) = with.prepare(request, None)?.filter(Prepared::commit) {
                 prepared.keep_place();
-                shard.keep_up(with, &prepared.arena);
+                with.keep_up(&prepared.arena);
                 return Ok((prepared.decision, prepared.charged));
             }
             if request.ask.cost > shard.version_of(request.key, |version| version.most) {
@@ -93,17 +93,16 @@ impl World {
     pub(in crate::state) fn left(&self, number: u64, clock: &impl Clock) -> Option<u32> {
         let mut left = PerQuota::NONE;
         let request = Request { key: key(number), ask: Ask::acquire(1) };
-        self.shard().peek(self.with(clock), request, &mut left)?;
+        self.with(clock).peek(request, &mut left)?;
         Some(left.first().remaining)
     }
 
     pub(in crate::state) fn forget(&self, number: u64, clock: &impl Clock) -> bool {
-        self.shard().forget(self.with(clock), key(number))
+        self.with(clock).forget(key(number))
     }
 
     pub(in crate::state) fn refund(&self, number: u64, cost: u32, stamp: u64, clock: &impl Clock) -> u32 {
-        self.shard().refund(
-            self.with(clock),
+        self.with(clock).refund(
             key(number),
             cost,
             Charged { mark: (stamp + TIME_ZERO).into(), life: self.life(number, clock) },
@@ -111,14 +110,14 @@ impl World {
     }
 
     fn life(&self, number: u64, clock: &impl Clock) -> u64 {
-        let life = self.shard().look(self.with(clock), key(number), |_, seen| Some(seen.place.hint.life()));
+        let life = self.with(clock).look(key(number), |_, seen| Some(seen.place.hint.life()));
         life.unwrap_or(0)
     }
 
     /// Changes the quotas of all keys.
     pub(in crate::state) fn change(&self, quotas: &[Quota], clock: &impl Clock) {
         let version = self.shard().plans().version(quotas);
-        self.shard().set_plans(self.with(clock), |plans| plans.with(0, &version));
+        self.with(clock).set_plans(|plans| plans.with(0, &version));
     }
 
     pub(in crate::state) fn taken(&self) -> u64 {

@@ -88,7 +88,7 @@ impl Model {
                     }
                 }
                 Collect => {
-                    let _ = self.world.shard().collect(self.world.with(&self.clock), 0..64);
+                    let _ = self.world.with(&self.clock).collect(0..64);
                 }
                 Change(quota) => self.world.change(&self.quotas[quota..=quota], &self.clock),
             }
@@ -130,7 +130,7 @@ impl Model {
     fn claim(&self, number: u64) {
         let request = Request { key: key(number), ask: super::Ask::acquire(1) };
         let with = self.world.with(&self.clock);
-        let prepared = self.world.shard().prepare(with, request, None).expect("there is a place");
+        let prepared = with.prepare(request, None).expect("there is a place");
         let Some(prepared) = prepared else { return };
         if self.world.shared.claims.claim(&self.world.shared, &mut [prepared.part(0)]) {
             let stamp = u64::try_from(prepared.charged.mark).unwrap() - crate::state::word::TIME_ZERO;
@@ -170,7 +170,7 @@ impl Model {
     /// Each key with permits has one place.
     fn check_places(&self) {
         let with = self.world.with(&self.clock);
-        let keys = (A..=LAST).filter(|&number| !self.world.shard().is_vacant(with, key(number)));
+        let keys = (A..=LAST).filter(|&number| !with.is_vacant(key(number)));
         assert_eq!(self.world.taken(), keys.count() as u64);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Context, Shard};
+use super::Context;
 use crate::clock::Clock;
 use crate::quota::Quota;
 use crate::state::arena::{Arena, Cell, Found, LEAST_CELLS, LEAST_SLOTS, Next, PAGE};
@@ -18,25 +18,20 @@ const LOOK_EVERY: u64 = 16;
 /// The pages that a request sweeps during a rebuild: 256 cells.
 const PAGES_A_REQUEST: usize = if cfg!(test) { 1 } else { 4 };
 
-impl Shard {
+impl<C: Clock> Context<'_, C> {
     /// The first cell of the key in this arena and those behind it, and its place. The key gets one in
     /// the last if it has none. `None` if an arena on the way is gone.
-    fn first_cell<C: Clock>(
-        &self,
-        with: Context<'_, C>,
-        mut arena: Arc<Arena>,
-        key: Key,
-    ) -> Option<(Arc<Arena>, usize)> {
+    fn first_cell(self, mut arena: Arc<Arena>, key: Key) -> Option<(Arc<Arena>, usize)> {
         loop {
             match (arena.find(key), arena.next()) {
                 (_, Next::Gone) => return None,
                 (Found::Cell(place, _), _) => return Some((arena, place)),
                 (Found::End(end), Next::None) if !arena.is_full() => {
                     if arena.insert(end, key) {
-                        self.shrink(with, &arena);
+                        self.shrink(&arena);
                     }
                 }
-                (_, Next::None) => self.rebuild(with, &arena),
+                (_, Next::None) => self.rebuild(&arena),
                 // Another key was inserted there meanwhile, perhaps this one.
                 (Found::End(end), Next::Arena(_)) if !arena.cell(end).seal() => {}
                 (_, Next::Arena(successor)) => arena = successor,
@@ -46,21 +41,16 @@ impl Shard {
 
     /// The arena and the place of the key's cell, whose word is not frozen. The key gets a cell if
     /// it has none, and moves if its arena is being rebuilt. `None` if this arena is gone.
-    pub(super) fn cell_of<C: Clock>(
-        &self,
-        with: Context<'_, C>,
-        mut arena: Arc<Arena>,
-        key: Key,
-    ) -> Option<(Arc<Arena>, usize)> {
+    pub(super) fn cell_of(self, mut arena: Arc<Arena>, key: Key) -> Option<(Arc<Arena>, usize)> {
         loop {
-            let (found, place) = self.first_cell(with, arena, key)?;
+            let (found, place) = self.first_cell(arena, key)?;
             let cell = found.cell(place);
             if !cell.word.load().is_frozen() {
                 return Some((found, place));
             }
             // A successor is linked before a word is frozen.
             let Next::Arena(successor) = found.next() else { return None };
-            self.move_cell(with, &found, cell, key, &successor);
+            self.move_cell(&found, cell, key, &successor);
             arena = successor;
         }
     }
@@ -68,35 +58,35 @@ impl Shard {
     /// Begins a rebuild if one is due, or helps with it. A request does so once it has swapped its word:
     /// before, it might freeze the word, each time anew.
     #[inline]
-    pub(in crate::state) fn keep_up<C: Clock>(&self, with: Context<'_, C>, arena: &Arc<Arena>) {
+    pub(in crate::state) fn keep_up(self, arena: &Arc<Arena>) {
         if arena.rings.are_due() {
-            self.rebuild(with, arena);
+            self.rebuild(arena);
         }
     }
 
     /// Begins a rebuild of this arena, or helps with the one under way.
     #[cold]
-    fn rebuild<C: Clock>(&self, with: Context<'_, C>, arena: &Arc<Arena>) {
+    fn rebuild(self, arena: &Arc<Arena>) {
         arena.link(|| {
-            let (cells, slots) = self.needed(with, arena);
+            let (cells, slots) = self.needed(arena);
             // Keys that have not moved here yet are in no sample of an arena that is being filled.
-            let least = if Arc::ptr_eq(&self.root.load(), arena) { 0 } else { 2 * arena.len() };
+            let least = if Arc::ptr_eq(&self.shard.root.load(), arena) { 0 } else { 2 * arena.len() };
             Arena::new(arena.number + 1, Arc::clone(&arena.plans), cells.max(least), slots.max(2 * least))
         });
-        self.help(with, arena);
+        self.help(arena);
     }
 
     /// Moves all keys to an arena with other plans: when this returns, each request is decided by
     /// them.
-    pub(in crate::state) fn set_plans<C: Clock>(&self, with: Context<'_, C>, plans: impl Fn(&Plans) -> Plans) {
+    pub(in crate::state) fn set_plans(self, plans: impl Fn(&Plans) -> Plans) {
         loop {
-            let root = Arc::clone(&self.root.load());
+            let root = Arc::clone(&self.shard.root.load());
             let is_linked = root.link(|| {
-                let (cells, slots) = self.needed(with, &root);
+                let (cells, slots) = self.needed(&root);
                 Arena::new(root.number + 1, Arc::new(plans(&root.plans)), cells, slots)
             });
-            while Arc::ptr_eq(&self.root.load(), &root) {
-                self.help(with, &root);
+            while Arc::ptr_eq(&self.shard.root.load(), &root) {
+                self.help(&root);
                 #[cfg(tollgate_loom)]
                 loom::thread::yield_now();
             }
@@ -107,8 +97,8 @@ impl Shard {
     }
 
     /// The cells and slots of a successor, by a sample: at first, at most 10 of 17 cells are taken.
-    fn needed<C: Clock>(&self, with: Context<'_, C>, arena: &Arena) -> (usize, usize) {
-        let now = with.now();
+    fn needed(self, arena: &Arena) -> (usize, usize) {
+        let now = self.now();
         let (mut live, mut slots) = (0, 0);
         let (cells, sample) = arena.sample(now);
         for cell in sample {
@@ -134,29 +124,29 @@ impl Shard {
 
     /// Now and then, looks whether the arena is much larger than its keys need, if it is the root:
     /// others are being filled.
-    fn shrink<C: Clock>(&self, with: Context<'_, C>, arena: &Arc<Arena>) {
+    fn shrink(self, arena: &Arc<Arena>) {
         let due = arena.used.load(Ordering::Relaxed) % LOOK_EVERY == LOOK_EVERY / 2
             && arena.len() > 8 * LEAST_CELLS
-            && Arc::ptr_eq(&self.root.load(), arena);
-        if due && self.needed(with, arena).0 < arena.len() / 8 {
-            self.rebuild(with, arena);
+            && Arc::ptr_eq(&self.shard.root.load(), arena);
+        if due && self.needed(arena).0 < arena.len() / 8 {
+            self.rebuild(arena);
         }
     }
 
     /// Sweeps a few pages of an arena that has a successor. After the last, swaps the root.
-    pub(super) fn help<C: Clock>(&self, with: Context<'_, C>, arena: &Arc<Arena>) {
+    pub(super) fn help(self, arena: &Arc<Arena>) {
         let Next::Arena(successor) = arena.next() else { return };
         let mut each = |cell: &Cell| {
             if cell.seal() {
                 return;
             }
             if let Some(key) = cell.key() {
-                self.move_cell(with, arena, cell, key, &successor);
+                self.move_cell(arena, cell, key, &successor);
             }
         };
         if (0..PAGES_A_REQUEST).any(|_| arena.sweep_page(&mut each)) {
             successor.rings.settle();
-            if self.root.swap(arena, successor) {
+            if self.shard.root.swap(arena, successor) {
                 arena.unlink();
             }
         }
@@ -168,30 +158,23 @@ impl Shard {
     /// The copy is the first word of the key's new cell. Any other word there shows that the key was
     /// copied. A frozen new word shows that it was not, and will not be: the copy goes to the arena
     /// behind.
-    pub(super) fn move_cell<C: Clock>(
-        &self,
-        with: Context<'_, C>,
-        arena: &Arena,
-        cell: &Cell,
-        key: Key,
-        successor: &Arc<Arena>,
-    ) {
-        let word = freeze(with, arena, cell, key);
+    pub(super) fn move_cell(self, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>) {
+        let word = self.freeze(arena, cell, key);
         let vacant_until = word.vacant_until();
         if let Some(until) = vacant_until {
-            self.floor.fetch_max(until, Ordering::AcqRel);
-            if !is_remembered(arena, cell, key, until, with.now()) {
+            self.shard.floor.fetch_max(until, Ordering::AcqRel);
+            if !is_remembered(arena, cell, key, until, self.now()) {
                 return;
             }
         }
         let mut to = Arc::clone(successor);
         // If an arena is gone, all keys were moved long ago.
-        while let Some((found, place)) = self.first_cell(with, to, key) {
+        while let Some((found, place)) = self.first_cell(to, key) {
             let there = found.cell(place);
             there.hint.go_on_with(&cell.hint);
             match there.word.load() {
                 Word::NEW => {
-                    let seen = Seen { place: arena.place_of(cell), word, now: with.now() };
+                    let seen = Seen { place: arena.place_of(cell), word, now: self.now() };
                     let (plan, under) = (&arena.plans.of(key).plan, &found.plans.of(key).plan);
                     let mut moved = match vacant_until {
                         Some(until) => Word::forgotten(until),
@@ -205,13 +188,13 @@ impl Shard {
                     }
                     if there.word.swap(Word::NEW, moved) {
                         if is_over {
-                            with.shared.places.give_back();
+                            self.shared.places.give_back();
                         }
                         return;
                     }
                 }
                 // An aborted claim puts the new word back.
-                held if held.is_held() => with.shared.finish(held),
+                held if held.is_held() => self.shared.finish(held),
                 frozen if frozen == Word::NEW.frozen() => {
                     // A successor is linked before a word is frozen.
                     let Next::Arena(behind) = found.next() else { return };
@@ -223,6 +206,31 @@ impl Shard {
             to = found;
         }
     }
+
+    /// Freezes the word of a key, and returns it. If its permits have expired, it is forgotten by the
+    /// same swap.
+    pub(super) fn freeze(self, arena: &Arena, cell: &Cell, key: Key) -> Word {
+        loop {
+            let word = cell.word.load();
+            if word.is_frozen() {
+                return word;
+            }
+            if word.is_held() {
+                self.shared.finish(word);
+                continue;
+            }
+            let over_at = || arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
+            let expired =
+                if word.vacant_until().is_none() { Some(over_at()).filter(|&at| at <= self.now()) } else { None };
+            let last = expired.map_or(word, Word::forgotten).frozen();
+            if cell.word.swap(word, last) {
+                if expired.is_some() {
+                    self.shared.places.give_back();
+                }
+                return last;
+            }
+        }
+    }
 }
 
 /// Whether a key without permits since `until` keeps its cell: it was forgotten, and a permit that it
@@ -231,30 +239,6 @@ impl Shard {
 fn is_remembered(arena: &Arena, cell: &Cell, key: Key, until: u64, now: u64) -> bool {
     let windows = || arena.plans.of(key).quotas.iter().map(Quota::window_ns);
     cell.hint.life() > 0 && now <= until.saturating_add(windows().max().unwrap_or(0).saturating_mul(2))
-}
-
-/// Freezes the word of a key, and returns it. If its permits have expired, it is forgotten by the
-/// same swap.
-fn freeze<C: Clock>(with: Context<'_, C>, arena: &Arena, cell: &Cell, key: Key) -> Word {
-    loop {
-        let word = cell.word.load();
-        if word.is_frozen() {
-            return word;
-        }
-        if word.is_held() {
-            with.shared.finish(word);
-            continue;
-        }
-        let over_at = || arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
-        let expired = if word.vacant_until().is_none() { Some(over_at()).filter(|&at| at <= with.now()) } else { None };
-        let last = expired.map_or(word, Word::forgotten).frozen();
-        if cell.word.swap(word, last) {
-            if expired.is_some() {
-                with.shared.places.give_back();
-            }
-            return last;
-        }
-    }
 }
 
 #[cfg(all(test, not(tollgate_loom)))]

@@ -87,8 +87,7 @@ impl Model {
                 return (arena, word);
             }
             let next = &self.arenas[at + 1];
-            let moved =
-                self.plan.moved(Seen { place: arena.place(), word: word, now: self.now() }, &self.plan, &next.rings);
+            let moved = self.plan.moved(Seen { place: arena.place(), word, now: self.now() }, &self.plan, &next.rings);
             let _ = next.word.swap(Word::NEW, moved);
         }
         panic!("the last arena is not frozen")
@@ -124,7 +123,7 @@ impl Model {
             let (arena, word) = self.find();
             let now = self.now();
             match self.plan.propose(
-                Seen { place: arena.place(), word: word, now: now },
+                Seen { place: arena.place(), word, now },
                 crate::state::request::Ask::acquire(cost),
                 None,
             ) {
@@ -146,7 +145,7 @@ impl Model {
     fn refund(&self, step: u64, cost: u32) {
         loop {
             let (arena, word) = self.find();
-            match self.plan.refund(Seen { place: arena.place(), word: word, now: self.now() }, cost, step) {
+            match self.plan.refund(Seen { place: arena.place(), word, now: self.now() }, cost, step) {
                 Some((_, 0)) => return,
                 Some((new, refunded)) if arena.word.swap(word, new) => {
                     assert_eq!(refunded, cost);

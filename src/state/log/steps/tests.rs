@@ -54,19 +54,16 @@ impl Key {
     /// One request: the mark of its permits, or its wait. And the permits left.
     fn ask(&self, plan: &LogPlan<Steps>, now: u64, cost: u32) -> (Result<u128, u64>, Left) {
         let (before, mut left) = (self.word.load(), PerQuota::NONE);
-        let answer = match plan.propose(
-            Seen { place: self.place(), word: before, now: now },
-            Ask::acquire(cost),
-            Some(&mut left),
-        ) {
-            Proposal::Admit { word, mark, delay_ns } => {
-                assert_eq!(delay_ns, 0);
-                assert!(self.word.swap(before, word) && word != Word::NEW && word.is_open());
-                Ok(mark)
-            }
-            Proposal::Deny { wait_ns, quota: 0, word: None } => Err(wait_ns),
-            other => panic!("{other:?} in one thread"),
-        };
+        let answer =
+            match plan.propose(Seen { place: self.place(), word: before, now }, Ask::acquire(cost), Some(&mut left)) {
+                Proposal::Admit { word, mark, delay_ns } => {
+                    assert_eq!(delay_ns, 0);
+                    assert!(self.word.swap(before, word) && word != Word::NEW && word.is_open());
+                    Ok(mark)
+                }
+                Proposal::Deny { wait_ns, quota: 0, word: None } => Err(wait_ns),
+                other => panic!("{other:?} in one thread"),
+            };
         (answer, left.first())
     }
 
@@ -78,7 +75,7 @@ impl Key {
     fn look(&self, plan: &LogPlan<Steps>, now: u64, cost: u32) -> (u64, Left) {
         let mut left = PerQuota::NONE;
         match plan.propose(
-            Seen { place: self.place(), word: self.word.load(), now: now },
+            Seen { place: self.place(), word: self.word.load(), now },
             Ask::acquire(cost).peek(),
             Some(&mut left),
         ) {
@@ -96,7 +93,7 @@ impl Key {
         let before = self.word.load();
         let stamp = u64::try_from(mark).unwrap();
         let (word, refunded) =
-            plan.refund(Seen { place: self.place(), word: before, now: now }, cost, stamp).expect("no other thread");
+            plan.refund(Seen { place: self.place(), word: before, now }, cost, stamp).expect("no other thread");
         assert!(self.word.swap(before, word));
         assert!(refunded > 0 || word == before);
         refunded
@@ -107,7 +104,7 @@ impl Key {
         if word.is_open() {
             assert!(self.word.swap(word, word.frozen()));
         }
-        let moved = plan.moved(Seen { place: self.place(), word: word.frozen(), now: now }, plan, &next.rings);
+        let moved = plan.moved(Seen { place: self.place(), word: word.frozen(), now }, plan, &next.rings);
         assert!(next.word.swap(Word::NEW, moved));
         assert!(LogPlan::<Steps>::slots(moved) <= LogPlan::<Steps>::slots(word));
         next

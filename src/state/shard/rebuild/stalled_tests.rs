@@ -146,7 +146,7 @@ impl<'a> Play<'a> {
     }
 
     fn is_vacant(&self, number: u64) -> bool {
-        self.world.shard().is_vacant(self.world.with(&self.clock()), key(number))
+        self.world.with(&self.clock()).is_vacant(key(number))
     }
 
     fn ask(&mut self, number: u64, cost: u32, lag: u64) {
@@ -192,9 +192,9 @@ impl<'a> Play<'a> {
 
     fn stop(&mut self, stop: &Stop) {
         let (world, clock) = (self.world, self.clock());
-        let (shard, with) = (world.shard(), world.with(&clock));
+        let with = world.with(&clock);
         match *stop {
-            Stop::Loaded => self.stopped.push(Stopped::Loaded(Arc::clone(&shard.root.load()))),
+            Stop::Loaded => self.stopped.push(Stopped::Loaded(Arc::clone(&with.shard.root.load()))),
             Stop::Ended(which, number) => {
                 let arenas = self.arenas();
                 let (before, from) = arenas.split_at(which.index(arenas.len()));
@@ -217,8 +217,8 @@ impl<'a> Play<'a> {
                 if taken.is_none() && self.is_vacant(number) {
                     return;
                 }
-                let root = Arc::clone(&shard.root.load());
-                let Some((arena, place)) = shard.cell_of(with, root, key(number)) else { return };
+                let root = Arc::clone(&with.shard.root.load());
+                let Some((arena, place)) = with.cell_of(root, key(number)) else { return };
                 let old = arena.cell(place).word.load();
                 let vacant_until = old.vacant_until();
                 let seat =
@@ -238,7 +238,7 @@ impl<'a> Play<'a> {
             Stop::Frozen(which, number) => {
                 let Some((arena, successor)) = self.rebuilt(which) else { return };
                 let Found::Cell(place, cell) = arena.find(key(number)) else { return };
-                let _ = freeze(with, &arena, cell, key(number));
+                let _ = with.freeze(&arena, cell, key(number));
                 self.stopped.push(Stopped::Frozen { arena, number, place, successor });
             }
             Stop::Began(which) => {
@@ -249,21 +249,21 @@ impl<'a> Play<'a> {
                 let Some((arena, successor)) = self.rebuilt(which) else { return };
                 let _ = arena.sweep_page(|cell| {
                     if let (false, Some(key)) = (cell.seal(), cell.key()) {
-                        shard.move_cell(with, &arena, cell, key, &successor);
+                        with.move_cell(&arena, cell, key, &successor);
                     }
                 });
             }
             Stop::Swapped => {
-                let root = Arc::clone(&shard.root.load());
+                let root = Arc::clone(&with.shard.root.load());
                 let Next::Arena(successor) = root.next() else { return };
                 let swept = (0..=root.len()).any(|_| {
                     root.sweep_page(|cell| {
                         if let (false, Some(key)) = (cell.seal(), cell.key()) {
-                            shard.move_cell(with, &root, cell, key, &successor);
+                            with.move_cell(&root, cell, key, &successor);
                         }
                     })
                 });
-                assert!(swept && shard.root.swap(&root, successor));
+                assert!(swept && with.shard.root.swap(&root, successor));
                 self.stopped.push(Stopped::Swapped(root));
             }
         }
@@ -271,11 +271,11 @@ impl<'a> Play<'a> {
 
     fn resume(&mut self, stopped: Stopped<'a>) {
         let (world, clock) = (self.world, self.clock());
-        let (shard, with) = (world.shard(), world.with(&clock));
+        let with = world.with(&clock);
         match stopped {
             Stopped::Loaded(root) => {
-                shard.help(with, &root);
-                if let Some((arena, place)) = shard.cell_of(with, root, key(0)) {
+                with.help(&root);
+                if let Some((arena, place)) = with.cell_of(root, key(0)) {
                     assert!(!arena.cell(place).word.load().is_frozen());
                 }
             }
@@ -292,7 +292,7 @@ impl<'a> Play<'a> {
                 }
             }
             Stopped::Frozen { arena, number, place, successor } => {
-                shard.move_cell(with, &arena, arena.cell(place), key(number), &successor);
+                with.move_cell(&arena, arena.cell(place), key(number), &successor);
             }
             Stopped::Swapped(old) => old.unlink(),
         }
@@ -338,7 +338,7 @@ impl<'a> Play<'a> {
                 }
             }
             Step::Collect(start) => {
-                let _ = self.world.shard().collect(self.world.with(&clock), start..start + 8);
+                let _ = self.world.with(&clock).collect(start..start + 8);
             }
             Step::Change(limit) => {
                 self.limit = LIMITS[limit];

@@ -24,7 +24,7 @@ fn a_request_that_meets_a_frozen_word_moves_its_key_first() {
     assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
     let place_of = |number| if let Found::Cell(place, _) = root.find(key(number)) { place } else { unreachable!() };
     let last = (0..KEYS).max_by_key(|&number| place_of(number)).unwrap();
-    let _ = freeze(world.with(&clock), &root, root.cell(place_of(last)), key(last));
+    let _ = world.with(&clock).freeze(&root, root.cell(place_of(last)), key(last));
     assert_eq!(world.ask(last, 1, &clock), Answer::Admitted { stamp: 0 });
     let frozen = root.cells().filter(|cell| cell.word.load().is_frozen()).count();
     assert!(frozen <= 1 + 2 * PAGE, "{frozen} of {KEYS} keys");
@@ -58,7 +58,7 @@ fn a_request_above_the_limit_before_a_change_waits_for_no_thread() {
     let more = root.plans.version(&[log(5, 100)]);
     assert!(root.link(|| Arena::new(1, Arc::new(root.plans.with(0, &more)), root.len(), 16)));
     let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key), root.next()) else { unreachable!() };
-    shard.move_cell(table.with(&clock), &root, cell, key, &successor);
+    table.with(key, &clock).move_cell(&root, cell, key, &successor);
     assert!(ask(3).is_admitted());
 }
 
@@ -83,9 +83,9 @@ fn a_key_that_is_forgotten_beside_a_request_needs_a_place() {
         let root = Arc::clone(&shard.root.load());
         assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
         let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key(0)), root.next()) else { unreachable!() };
-        shard.move_cell(world.with(&clock), &root, cell, key(0), &successor);
+        world.with(&clock).move_cell(&root, cell, key(0), &successor);
         let (clock, mut taken) = (Forgets(&world, Counter::new(reading)), None);
-        let Ok(seat) = shard.seat(world.with(&clock), key(0), &mut taken) else { panic!("there are places") };
+        let Ok(seat) = world.with(&clock).seat(key(0), &mut taken) else { panic!("there are places") };
         assert_eq!(seat.vacant_until.is_some(), taken.is_some(), "at reading {reading}");
         forgotten += u32::from(taken.is_some());
     }

@@ -108,7 +108,7 @@ proptest! {
                 Op::Restore => {
                     // By the same clock, later. It drops what has expired for a clock that does not
                     // lag, and the first moment of the newest step, if that is empty.
-                    let ends = plan.permits(Seen { place: key.place(), word: key.word.load(), now: now }).expect("in one thread");
+                    let ends = plan.permits(Seen { place: key.place(), word: key.word.load(), now }).expect("in one thread");
                     prop_assert_eq!(ends.iter().map(|&(_, permits)| u64::from(permits)).sum::<u64>(), naive.live(now));
                     let elapsed = 3;
                     now += elapsed;

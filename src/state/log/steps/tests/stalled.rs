@@ -20,7 +20,7 @@ impl<'a> Stalled<'a> {
     /// `None` if the request is denied, or has no word yet: then it stops nowhere of interest.
     fn at(stage: usize, plan: &'a LogPlan<Steps>, key: &'a Key, reading: u64, cost: u32) -> Option<Self> {
         let (place, word) = (key.place(), key.word.load());
-        let view = View::of(plan.layout, Seen { place: place, word: word, now: reading });
+        let view = View::of(plan.layout, Seen { place, word, now: reading });
         match stage {
             0 => Some(Self::Loaded { place, word }),
             _ if plan.refusal(&view, cost).is_some() => None,
@@ -33,7 +33,7 @@ impl<'a> Stalled<'a> {
     fn goes_on(self, plan: &LogPlan<Steps>, reading: u64, cost: u32) -> Option<Result<(), u64>> {
         let (place, word, new) = match self {
             Self::Loaded { place, word } => {
-                match plan.propose(Seen { place: place, word: word, now: reading }, Ask::acquire(cost), None) {
+                match plan.propose(Seen { place, word, now: reading }, Ask::acquire(cost), None) {
                     Proposal::Admit { word: new, .. } => (place, word, new),
                     Proposal::Deny { wait_ns, .. } => return Some(Err(wait_ns)),
                     Proposal::Lost => return None,
@@ -115,11 +115,11 @@ proptest! {
                     let word = current.word.load();
                     prop_assert!(current.word.swap(word, word.frozen()));
                     let rings = &keys[key + 1].rings;
-                    let moved = plan.moved(Seen { place: current.place(), word: word.frozen(), now: now }, &plan, rings);
+                    let moved = plan.moved(Seen { place: current.place(), word: word.frozen(), now }, &plan, rings);
                     key += 1;
                     prop_assert!(keys[key].word.swap(Word::NEW, moved) || moved == Word::NEW);
                     // Another thread that moves the key comes too late, unless nothing has happened.
-                    let late = plan.moved(Seen { place: current.place(), word: word.frozen(), now: now }, &plan, rings);
+                    let late = plan.moved(Seen { place: current.place(), word: word.frozen(), now }, &plan, rings);
                     prop_assert!(!keys[key].word.swap(Word::NEW, late) || late == Word::NEW);
                 }
                 Op::Stall { stage, cost } => {
@@ -151,16 +151,16 @@ proptest! {
                     if words.is_empty() { continue }
                     let (key, word) = words[which.index(words.len())];
                     let mut left = PerQuota::NONE;
-                    let answer = plan.propose(Seen { place: key.place(), word: word, now: now }, Ask::acquire(1).peek(), Some(&mut left));
+                    let answer = plan.propose(Seen { place: key.place(), word, now }, Ask::acquire(1).peek(), Some(&mut left));
                     if answer != Proposal::Lost {
                         prop_assert_eq!(left.first(), naive.left(now));
                     }
                     #[cfg(feature = "snapshot")]
-                    plan.permits(Seen { place: key.place(), word: word, now: now });
+                    plan.permits(Seen { place: key.place(), word, now });
                     if let Some(receipt) = receipts.last() {
                         // What it would swap in is swapped for no other word.
                         let stamp = u64::try_from(receipt.0).unwrap();
-                        if let Some((new, refunded)) = plan.refund(Seen { place: key.place(), word: word, now: now }, receipt.2, stamp) {
+                        if let Some((new, refunded)) = plan.refund(Seen { place: key.place(), word, now }, receipt.2, stamp) {
                             prop_assert!(refunded == 0 || key.word.load() == word || !key.word.swap(word, new));
                         }
                     }

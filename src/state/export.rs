@@ -50,7 +50,7 @@ impl Import {
         u64::try_from(time.max(1)).unwrap_or(MAX_TIME).min(MAX_TIME)
     }
 
-    /// Permits with their times. `None` if no log with such a limit has them.
+    /// Permits with their times. `None` if they are more than a log of the largest limit has.
     fn permits(self, ages: impl Iterator<Item = (i64, u32)> + Clone, limit: u32) -> Option<Vec<(u64, u32)>> {
         let count: u64 = ages.clone().map(|(_, permits)| u64::from(permits)).sum();
         let is_possible =
@@ -70,8 +70,8 @@ impl Plan {
         Some(match self {
             Self::Log(log) => {
                 let permits = log.permits(seen)?;
-                let ages = |&(time, permits)| core::iter::repeat_n(age(seen.now, time), permits as usize);
-                (!permits.is_empty()).then(|| Export::Stamps(permits.iter().flat_map(ages).collect()))
+                let ages = || permits.iter().map(|&(time, _)| age(seen.now, time)).collect();
+                (!permits.is_empty()).then(|| Export::Stamps(ages()))
             }
             Self::QuantisedLog(log) => {
                 let permits = log.permits(seen)?;

@@ -114,8 +114,9 @@ pub(super) trait Layout: Copy + PartialEq + Debug {
     /// How many of the newest permits, at most `most`, are as late as this or later.
     fn count_from(view: &View<'_, Self>, first: u64, most: u32) -> u32;
 
-    /// These permits, oldest first: stamps, and the number of permits with each.
-    fn permits_from(view: &View<'_, Self>, first: u64) -> Vec<(u64, u32)>;
+    /// These permits, oldest first: stamps, and the number of permits with each. An exact log has one
+    /// item for each permit.
+    fn permits_from(view: &View<'_, Self>, first: u64) -> impl ExactSizeIterator<Item = (u64, u32)>;
 
     /// The state with a claim in the same ring, or in none. It spills the newest claim. Stamps from
     /// `live_from` on are live, and slots with those before `free_below` may be written. `None` if
@@ -125,9 +126,15 @@ pub(super) trait Layout: Copy + PartialEq + Debug {
     /// The most slots that so many live permits need.
     fn most_slots(permits: u32, window: u64) -> usize;
 
-    /// The state with these permits, oldest first: the newest in the word, others in a new ring. It
-    /// is as long as they need, or twice as long up to `room`, so that the next claims fit.
-    fn copied(rings: &Rings, state: LogState, permits: &[(u64, u32)], room: usize) -> LogState;
+    /// The state with the same newest stamp and run, and with these permits before them, oldest
+    /// first, in a new ring. It is as long as they need, or twice as long up to `room`, so that the
+    /// next claims fit.
+    fn copied(
+        rings: &Rings,
+        state: LogState,
+        older: impl ExactSizeIterator<Item = (u64, u32)>,
+        room: usize,
+    ) -> LogState;
 }
 
 /// A log as of one word, at one reading of the clock.
@@ -281,11 +288,8 @@ impl Layout for Permits {
         bisect(most, |back| Self::back(view, back) >= first)
     }
 
-    fn permits_from(view: &View<'_, Self>, first: u64) -> Vec<(u64, u32)> {
-        let LogState { newest, run, .. } = view.state;
-        let older = (run + 1..=Self::count_from(view, first, u32::MAX)).rev();
-        let newest = (run > 0 && newest >= first).then_some((newest, run));
-        older.map(|back| (Self::back(view, back), 1)).chain(newest).collect()
+    fn permits_from(view: &View<'_, Self>, first: u64) -> impl ExactSizeIterator<Item = (u64, u32)> {
+        (0..Self::count_from(view, first, u32::MAX)).rev().map(|newer| (Self::back(view, newer + 1), 1))
     }
 
     #[inline(always)]
@@ -314,22 +318,28 @@ impl Layout for Permits {
         permits as usize
     }
 
-    fn copied(rings: &Rings, state: LogState, permits: &[(u64, u32)], room: usize) -> LogState {
-        let stamps = permits.iter().flat_map(|&(stamp, permits)| core::iter::repeat_n(stamp, permits as usize));
-        let count = permits.iter().map(|&(_, permits)| permits).sum();
-        let newest = permits.last().filter(|(stamp, _)| *stamp == state.newest);
-        let run = newest.map_or(0, |&(_, permits)| permits.min(MAX_RUN));
-        let older = (count - run) as usize;
-        let mut ring = RingRef::NONE;
-        if older > 0 {
-            let slots = (count as usize).max((2 * older).min(room)).clamp(2, 1 << MAX_CLASS);
-            ring = rings.take(slots.next_power_of_two().ilog2());
-            for (position, stamp) in (0..).zip(stamps.take(older)) {
-                // The swap of the word releases it.
-                rings.get(ring).slot(position).store(stamp, Ordering::Relaxed);
-            }
+    fn copied(
+        rings: &Rings,
+        state: LogState,
+        older: impl ExactSizeIterator<Item = (u64, u32)>,
+        room: usize,
+    ) -> LogState {
+        let (run, count) = (state.run.min(MAX_RUN), older.len() + state.run as usize);
+        let position = u32::try_from(count).unwrap_or(u32::MAX);
+        if run == position {
+            return LogState { run, position, ring: RingRef::NONE, ..state };
         }
-        LogState { run, position: count, ring, ..state }
+        let len = count.max((2 * older.len()).min(room)).clamp(2, 1 << MAX_CLASS);
+        let name = rings.take(len.next_power_of_two().ilog2());
+        let (ring, mut next) = (rings.get(name), 0);
+        let mut write = |stamp| {
+            // The swap of the word releases it.
+            ring.slot(next).store(stamp, Ordering::Relaxed);
+            next += 1;
+        };
+        older.for_each(|(stamp, _)| write(stamp));
+        (run..state.run).for_each(|_| write(state.newest));
+        LogState { run, position, ring: name, ..state }
     }
 }
 
@@ -493,21 +503,16 @@ impl<L: Layout> LogPlan<L> {
     #[cold]
     fn claim_in_copy(&self, view: &View<'_, L>, claim: Claim, live_from: u64) -> Word {
         let Claim { cost, stamp, reserved } = claim;
-        let mut permits = L::permits_from(view, live_from);
+        let older = L::permits_from(view, live_from);
+        let mut forgotten = 0;
         if self.counts_refused() {
             // As many as fit already: a limit may have been larger.
-            let most = self.remembered().max(view.state.run).max(u32::try_from(view.ring.len()).unwrap_or(u32::MAX));
-            let count: u32 = permits.iter().map(|&(_, permits)| permits).sum();
-            let mut more = (count + cost).saturating_sub(most);
-            for (_, permits) in &mut permits {
-                let forgotten = more.min(*permits);
-                *permits -= forgotten;
-                more -= forgotten;
-            }
+            let most = self.remembered().max(view.state.run) as usize;
+            forgotten = (older.len() + cost as usize).saturating_sub(most.max(view.ring.len()));
         }
-        permits.push((stamp, cost));
-        let state = LogState { newest: stamp, reserved, ..LogState::default() };
-        L::pack(L::copied(view.seen.place.rings, state, &permits, L::most_slots(self.most_live(), self.window())))
+        let state = LogState { newest: stamp, run: cost, reserved, ..LogState::default() };
+        let room = L::most_slots(self.most_live(), self.window());
+        L::pack(L::copied(view.seen.place.rings, state, older.skip(forgotten), room))
     }
 }
 

@@ -164,7 +164,7 @@ impl Rings {
 pub(super) struct Directory<T> {
     /// A power of two.
     first: Box<[OnceBox<T>]>,
-    /// Twice as many as all before, each.
+    /// As many as all before, each.
     more: [OnceBox<Box<[OnceBox<T>]>>; 24],
 }
 

@@ -478,7 +478,8 @@ impl<'a, C: Clock> Context<'a, C> {
                 }
                 let over_at = arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
                 if over_at > now {
-                    earliest = earliest.into_iter().chain([over_at]).min();
+                    // Of a word that has changed it is any number.
+                    earliest = earliest.into_iter().chain((cell.word.load() == word).then_some(over_at)).min();
                 } else if cell.word.swap(word, Word::forgotten(over_at)) {
                     self.shared.places.give_back();
                     return Ok(());

@@ -10,7 +10,7 @@ impl<L: Layout> LogPlan<L> {
     /// word has changed.
     pub(in crate::state) fn refund(&self, seen: Seen<'_>, cost: u32, stamp: u64) -> Option<(Word, u32)> {
         let view = View::of(self.layout, seen);
-        let mut permits = L::permits_from(&view, self.live_from(view.lasting(view.state.newest)));
+        let mut permits: Vec<_> = L::permits_from(&view, self.live_from(view.lasting(view.state.newest))).collect();
         // If refused requests count, the log remembers the newest.
         let mut known = if self.counts_refused() { self.remembered() } else { u32::MAX };
         let mut refunded = 0;
@@ -34,7 +34,7 @@ impl<L: Layout> LogPlan<L> {
         let view = View::of(self.layout, seen);
         // What has expired does not come back under a longer window.
         let passed = if under.window() > self.window() { view.kept_by() } else { view.lasting(view.state.newest) };
-        copied(to, &view, &L::permits_from(&view, self.live_from(passed)))
+        copied(to, &view, &L::permits_from(&view, self.live_from(passed)).collect::<Vec<_>>())
     }
 
     /// The permits that count or may come to count, oldest first: their times, and their numbers.
@@ -42,8 +42,8 @@ impl<L: Layout> LogPlan<L> {
     #[cfg(feature = "snapshot")]
     pub(in crate::state) fn permits(&self, seen: Seen<'_>) -> Option<Vec<(u64, u32)>> {
         let view = View::of(self.layout, seen);
-        let mut permits = L::permits_from(&view, self.live_from(view.kept_by()));
-        permits.iter_mut().for_each(|(stamp, _)| *stamp = self.layout.end_of(*stamp));
+        let permits = L::permits_from(&view, self.live_from(view.kept_by()));
+        let permits = permits.map(|(stamp, permits)| (self.layout.end_of(stamp), permits)).collect();
         seen.stands().then_some(permits)
     }
 
@@ -54,21 +54,16 @@ impl<L: Layout> LogPlan<L> {
     #[cfg(feature = "snapshot")]
     pub(in crate::state) fn imported(&self, rings: &Rings, permits: &[(u64, u32)], now: u64) -> Word {
         let (passed, step) = self.layout.around(0, now);
-        let mut stamps: Vec<(u64, u32)> = Vec::with_capacity(permits.len());
-        for &(time, permits) in permits.iter().filter(|&&(_, permits)| permits > 0) {
-            let stamp = self.layout.step_of(time).min(step + self.furthest_ahead());
-            match stamps.last_mut() {
-                Some((last, sum)) if *last >= stamp => *sum = sum.saturating_add(permits),
-                _ => stamps.push((stamp, permits)),
-            }
-        }
+        let latest = step + self.furthest_ahead();
+        let granted = permits.iter().filter(|&&(_, permits)| permits > 0);
+        let mut stamps: Vec<_> =
+            granted.map(|&(time, permits)| (self.layout.step_of(time).min(latest), permits)).collect();
         let Some(&(newest, _)) = stamps.last().filter(|(newest, _)| *newest >= self.live_from(passed)) else {
             return Word::NEW;
         };
         let live_from = self.live_from(passed.min(self.layout.begun(newest)));
         stamps.retain(|&(stamp, _)| stamp >= live_from);
-        let state = LogState { newest, reserved: newest > step, ..LogState::default() };
-        L::pack(L::copied(rings, state, &stamps, 0))
+        packed::<L>(rings, newest, newest > step, &stamps)
     }
 
     /// The first time from which the log is no different from that of a new key, but for the stamps
@@ -83,10 +78,12 @@ impl<L: Layout> LogPlan<L> {
         self.layout.end_of(last)
     }
 
-    /// A time that is no earlier than any stamp of a word has begun. Reserved stamps are left out.
+    /// A time that is no earlier than the first moment of any stamp of a word. Reserved stamps are
+    /// left out.
     pub(in crate::state) fn latest(&self, word: Word, reading: u64) -> u64 {
         let LogState { newest, reserved, .. } = L::unpack(word);
-        if reserved { reading } else { reading.max(self.layout.end_of(self.layout.begun(newest))) }
+        let begun = self.layout.begun(newest);
+        if reserved { reading } else { reading.max(self.layout.end_of(begun) + u64::from(begun < newest)) }
     }
 
     /// The slots that a word takes in another arena, at most.
@@ -104,6 +101,15 @@ fn copied<L: Layout>(rings: &Rings, view: &View<'_, L>, permits: &[(u64, u32)]) 
         None if view.is_behind_reserved() => view.seen.now,
         _ => view.state.newest,
     };
-    let state = LogState { newest, reserved: view.state.reserved && newest > view.seen.now, ..LogState::default() };
-    L::pack(L::copied(rings, state, permits, 0))
+    packed::<L>(rings, newest, view.state.reserved && newest > view.seen.now, permits)
+}
+
+/// A word with these permits, oldest first: those of the newest stamp in the word, others in a new
+/// ring.
+fn packed<L: Layout>(rings: &Rings, newest: u64, reserved: bool, permits: &[(u64, u32)]) -> Word {
+    let (older, last) = permits.split_at(permits.partition_point(|&(stamp, _)| stamp < newest));
+    // A word that has changed may seem to have more than there can be.
+    let run = last.iter().fold(0_u32, |sum, &(_, permits)| sum.saturating_add(permits));
+    let state = LogState { newest, run, reserved, ..LogState::default() };
+    L::pack(L::copied(rings, state, older.iter().copied(), 0))
 }

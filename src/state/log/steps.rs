@@ -16,10 +16,10 @@
 //! begins in a ring only if that leaves such an entry outside its own slot. A ring with two slots
 //! more than the window has steps is always long enough.
 //!
-//! The total before the newest step is read from the ring. If the word has changed, that slot may
-//! have been written again: it has the newest step then or a later one, and nothing is spilled. The
-//! swap fails. Otherwise it has the total that the newest step began with. So what is spilled is
-//! right for its word, whether that still stands or not.
+//! The total before the newest step is read from the slot before its own. If another round of the
+//! ring has written that, it has the newest step or a later one: the word has changed, and nothing is
+//! spilled. Otherwise it has the total that the newest step began with. So what is spilled is right
+//! for its word, whether that still stands or not.
 //!
 //! Numbers in slots do not wrap. A ring belongs to words of one epoch of 2^32 steps. A ring whose
 //! total would exceed 31 bits is copied, and what counts, at most 2^30, is counted anew.
@@ -136,6 +136,7 @@ impl Layout for Steps {
     #[inline]
     fn pack(state: LogState) -> Word {
         let LogState { newest, run, position, ring: RingRef { class, start }, .. } = state;
+        debug_assert!(run <= MAX_TOTAL);
         let slot = start + (position.wrapping_sub(1) & mask(class));
         Word::of(u128::from(newest) | u128::from(run) << 62 | u128::from(slot) << 93 | u128::from(class) << 122)
     }
@@ -157,8 +158,11 @@ impl Layout for Steps {
     #[inline]
     fn back(view: &View<'_, Self>, back: u32) -> u64 {
         let Some(older) = back.checked_sub(view.state.run + 1) else { return view.state.newest };
-        let later = bisect(view.most_entries(), |entries| view.permits_of(entries) <= older);
-        if later == view.most_entries() { 0 } else { view.state.step_of(view.entry(later + 1)) }
+        let (total, most) = (view.entry(1).total(), view.most_entries());
+        let are_later = |entries| total.wrapping_sub(view.entry(entries + 1).total()) <= older;
+        // Often it is none of these.
+        let later = if are_later(most) { most } else { bisect(most, are_later) };
+        if later == most { 0 } else { view.state.step_of(view.entry(later + 1)) }
     }
 
     #[inline]
@@ -169,12 +173,13 @@ impl Layout for Steps {
         view.permits_of(view.entries_from(first)).wrapping_add(view.state.run).min(most)
     }
 
-    fn permits_from(view: &View<'_, Self>, first: u64) -> Vec<(u64, u32)> {
+    fn permits_from(view: &View<'_, Self>, first: u64) -> impl ExactSizeIterator<Item = (u64, u32)> {
         let permits = |back| view.entry(back).total().wrapping_sub(view.entry(back + 1).total());
         let entries =
             (1..=view.entries_from(first)).rev().map(|back| (view.state.step_of(view.entry(back)), permits(back)));
         let newest = (view.state.newest, view.state.run);
-        entries.chain([newest]).filter(|&(step, permits)| permits > 0 && step >= first).collect()
+        let all: Vec<_> = entries.chain([newest]).filter(|&(step, permits)| permits > 0 && step >= first).collect();
+        all.into_iter()
     }
 
     #[inline]
@@ -201,26 +206,34 @@ impl Layout for Steps {
         usize::try_from(window).unwrap_or(usize::MAX).saturating_add(2)
     }
 
-    fn copied(rings: &Rings, state: LogState, permits: &[(u64, u32)], room: usize) -> LogState {
-        let (older, run) = match permits.split_last() {
-            Some((&(step, run), older)) if step == state.newest => (older, run),
-            _ => (permits, 0),
-        };
+    fn copied(
+        rings: &Rings,
+        state: LogState,
+        older: impl ExactSizeIterator<Item = (u64, u32)>,
+        room: usize,
+    ) -> LogState {
+        let run = state.run.min(MAX_TOTAL);
+        let mut older: Vec<(u64, u32)> = older.collect();
+        older.dedup_by(|next, first| {
+            let is_one_step = next.0 == first.0;
+            first.1 = first.1.saturating_add(if is_one_step { next.1 } else { 0 });
+            is_one_step
+        });
         if older.is_empty() {
             return LogState { run, position: 1, ring: RingRef::NONE, ..state };
         }
         let slots = (older.len() + 2).max((2 * older.len()).min(room));
-        let ring = rings.take(slots.next_power_of_two().ilog2());
-        assert!(ring.start >> SLOT_BITS == 0, "the steps of one part of a table take less than 4 GiB");
+        let name = rings.take(slots.next_power_of_two().ilog2());
+        assert!(name.start >> SLOT_BITS == 0, "the steps of one part of a table take less than 4 GiB");
         // A slot of zero remains before the first entry: nothing was granted before it.
-        let (mut position, mut total) = (1, 0_u32);
-        for &(step, permits) in older {
+        let (ring, mut position, mut total) = (rings.get(name), 1, 0_u32);
+        for (step, permits) in older {
             total = total.saturating_add(permits).min(MAX_TOTAL);
             // The swap of the word releases it.
-            rings.get(ring).slot(position).store(Entry::new(state.number_of(step), total).0, Ordering::Relaxed);
+            ring.slot(position).store(Entry::new(state.number_of(step), total).0, Ordering::Relaxed);
             position += 1;
         }
-        LogState { run, position: position + 1, ring, ..state }
+        LogState { run, position: position + 1, ring: name, ..state }
     }
 }
 

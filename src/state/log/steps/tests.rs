@@ -14,6 +14,7 @@ use crate::state::word::AtomicWord;
 mod against_list;
 mod naive;
 mod packing;
+mod stale;
 mod stalled;
 
 /// A quantised log, its window in steps.
@@ -153,6 +154,28 @@ fn a_ring_is_copied_before_its_total_overflows() {
     }
     let slots = key.rings.slots();
     assert!(slots >= 40, "{slots} slots: a ring was never copied");
+}
+
+#[cfg(feature = "snapshot")]
+#[test]
+fn an_import_of_all_that_there_can_be_in_one_step_forgets_none() {
+    let plan = Given { limit: 1 << 30, steps: 10, resolution: 10 }.plan();
+    let (key, now) = (Key::new(), TIME_ZERO + 1000);
+    let word = plan.imported(&key.rings, &[(now, 1 << 30), (now, 1 << 30)], now);
+    assert!(key.word.swap(Word::NEW, word));
+    assert_eq!(key.remaining(&plan, now), 0);
+    assert!(!key.admits(&plan, now, 1));
+}
+
+#[test]
+fn a_key_that_a_lagging_clock_forgets_gets_no_earlier_stamp() {
+    let plan = Given { limit: 1, steps: 3, resolution: 10 }.plan();
+    let (key, lagging) = (Key::new(), TIME_ZERO + 12);
+    let mark = key.ask(&plan, TIME_ZERO + 45, 1).0.unwrap();
+    let latest = plan.latest(key.word.load(), lagging);
+    let first = Seen { place: key.place(), word: Word::NEW, now: lagging };
+    let proposal = plan.propose_first(first, latest, Ask::acquire(1), None);
+    assert!(matches!(proposal, Proposal::Admit { mark: again, .. } if again == mark), "{proposal:?}");
 }
 
 /// The word needs a step of 62 bits only if steps are of one nanosecond.

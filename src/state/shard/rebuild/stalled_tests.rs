@@ -51,8 +51,9 @@ enum Stop {
     Loaded,
     /// It has found that a key is not in an arena.
     Ended(Index, u64),
-    /// It has all for the swap of a word.
-    Decided(u64),
+    /// It has all for the swap of a word. Or it goes on at once, but others have asked for a new key, and
+    /// frozen its word, after the first look at it.
+    Decided(u64, bool),
     /// It has linked a successor to the last arena.
     Linked,
     /// It has frozen the word of a key in an arena with a successor.
@@ -78,7 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
     let stop = prop_oneof![
         1 => Just(Stop::Loaded),
         4 => (any::<Index>(), number()).prop_map(|(arena, number)| Stop::Ended(arena, number)),
-        3 => number().prop_map(Stop::Decided),
+        3 => (number(), any::<bool>()).prop_map(|(number, freezes)| Stop::Decided(number, freezes)),
         2 => Just(Stop::Linked),
         4 => (any::<Index>(), number()).prop_map(|(arena, number)| Stop::Frozen(arena, number)),
         1 => any::<Index>().prop_map(Stop::Began),
@@ -212,15 +213,27 @@ impl<'a> Play<'a> {
                     self.stopped.push(Stopped::Ended { arena, end, number });
                 }
             }
-            Stop::Decided(number) => {
+            Stop::Decided(number, freezes) => {
                 let mut taken = self.is_vacant(number).then(|| world.shared.places.take()).flatten();
                 if taken.is_none() && self.is_vacant(number) {
                     return;
                 }
-                let root = Arc::clone(&with.shard.root.load());
-                let Some((arena, place)) = with.cell_of(root, key(number)) else { return };
+                if freezes && taken.is_some() {
+                    self.ask(number, 1, 0);
+                }
+                let arenas = self.arenas();
+                let rebuilt = if freezes { &arenas[..arenas.len() - 1] } else { &[] };
+                for arena in rebuilt {
+                    if let Found::Cell(_, cell) = arena.find(key(number)) {
+                        let _ = with.freeze(arena, cell, key(number));
+                    }
+                }
+                let Some((arena, place)) = with.cell_of(Arc::clone(&arenas[0]), key(number)) else { return };
                 let old = arena.cell(place).word.load();
                 let vacant_until = old.vacant_until();
+                if vacant_until.is_some() && taken.is_none() {
+                    return;
+                }
                 let seat =
                     Seat { arena: loaded(Arc::clone(&arena)), place, word: old, vacant_until, now: time_of(self.now) };
                 let request = Request { key: key(number), ask: Ask::acquire(1) };
@@ -229,7 +242,8 @@ impl<'a> Play<'a> {
                     taken = None;
                 }
                 let stamp = u64::try_from(mark).unwrap() - TIME_ZERO;
-                self.stopped.push(Stopped::Decided { number, arena, place, old, new, stamp, taken });
+                let decided = Stopped::Decided { number, arena, place, old, new, stamp, taken };
+                if freezes { self.resume(decided) } else { self.stopped.push(decided) }
             }
             Stop::Linked => {
                 let last = self.arenas().pop().unwrap();
@@ -355,7 +369,9 @@ impl<'a> Play<'a> {
 
     /// Each key with permits has one place, and so has each thread that stopped with one.
     fn check_places(&self) {
-        let keys = (0..KEYS).filter(|&number| !self.is_vacant(number)).count();
+        let keys = || (0..KEYS).filter(|&number| !self.is_vacant(number)).count();
+        // A look may move keys, and so take places from others whose permits have expired.
+        let (_, keys) = (keys(), keys());
         let held = self.stopped.iter().filter(|stopped| matches!(stopped, Stopped::Decided { taken: Some(_), .. }));
         assert_eq!(self.world.taken(), (keys + held.count()) as u64);
     }

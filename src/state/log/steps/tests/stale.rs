@@ -38,7 +38,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 8000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
     #[test]
     fn earlier_words_change_no_answer(
         (limit, steps, resolution) in (1..20_u32, prop_oneof![4 => 1..9_u64, 2 => 9..40_u64], 1..12_u64),

@@ -198,3 +198,22 @@ fn a_spill_that_is_a_round_of_the_ring_late_writes_no_wrong_total() {
         assert_eq!(key.remaining(&plan, at(0)), 100 - 7 - 1, "{steps} steps later");
     }
 }
+
+/// The thread has loaded its word a round ago, and reads the clock when all of the ring has expired.
+#[test]
+fn a_late_spill_adds_no_total_of_another_round_to_its_step() {
+    let plan = Given { limit: 12, steps: 5, resolution: 5 }.plan();
+    let (key, at) = (Key::new(), |time: u64| TIME_ZERO + time);
+    let spill = |word: Word| {
+        let seen = Seen { place: key.place(), word, now: at(61) };
+        assert!(matches!(plan.propose(seen, Ask::acquire(1), None), Proposal::Admit { .. }));
+    };
+    assert!([5, 6].iter().all(|&time| key.admits(&plan, at(time), 1)));
+    let old = key.word.load();
+    assert!([30, 31, 42].iter().all(|&time| key.admits(&plan, at(time), 1)));
+    // The slot before that of the old word has the last step of all.
+    spill(key.word.load());
+    assert_eq!(key.remaining(&plan, at(42)), 9);
+    spill(old);
+    assert_eq!(key.remaining(&plan, at(42)), 9);
+}

@@ -146,8 +146,15 @@ impl<'a> Play<'a> {
         assert!(window <= LIMITS[0] as usize, "{window} permits until {stamp} of {number}");
     }
 
+    /// Whether a key has no permits. This moves no key, as a look would.
     fn is_vacant(&self, number: u64) -> bool {
-        self.world.with(&self.clock()).is_vacant(key(number))
+        let word_in = |arena: Arc<Arena>| match arena.find(key(number)) {
+            Found::Cell(_, cell) => Some(cell.word.load()),
+            _ => None,
+        };
+        let words = self.arenas().into_iter().rev().filter_map(word_in);
+        let latest = words.into_iter().find(|&word| word != Word::NEW && word != Word::NEW.frozen());
+        latest.is_none_or(|word| word.vacant_until().is_some())
     }
 
     fn ask(&mut self, number: u64, cost: u32, lag: u64) {
@@ -369,9 +376,7 @@ impl<'a> Play<'a> {
 
     /// Each key with permits has one place, and so has each thread that stopped with one.
     fn check_places(&self) {
-        let keys = || (0..KEYS).filter(|&number| !self.is_vacant(number)).count();
-        // A look may move keys, and so take places from others whose permits have expired.
-        let (_, keys) = (keys(), keys());
+        let keys = (0..KEYS).filter(|&number| !self.is_vacant(number)).count();
         let held = self.stopped.iter().filter(|stopped| matches!(stopped, Stopped::Decided { taken: Some(_), .. }));
         assert_eq!(self.world.taken(), (keys + held.count()) as u64);
     }

@@ -250,7 +250,7 @@ impl<'a, C: Clock> Context<'a, C> {
     }
 
     /// Decides a request of a key that has permits. `None` if only [`prepare`](Self::prepare) can:
-    /// the key has none, moves, or has a limit below the cost.
+    /// the key has none, moves, is held by a joint claim, or has a limit below the cost.
     #[inline(always)]
     pub(super) fn decide(self, request: Request, mut left: Option<&mut PerQuota>) -> Option<Answer> {
         let Request { key, ask } = request;
@@ -286,8 +286,7 @@ impl<'a, C: Clock> Context<'a, C> {
 
     /// One attempt at a decision: the word that the request wants for its key, a part of a joint
     /// claim perhaps. The key gets a cell if it has none, and takes a place if it gets its first
-    /// permits. `None` if another thread was faster, the cost is above the limit, or the arena had to
-    /// be rebuilt.
+    /// permits. `None` if another thread was faster, or the cost is above the limit.
     #[inline(always)]
     pub(super) fn prepare(self, request: Request, left: Option<&mut PerQuota>) -> Result<Option<Prepared<'a>>, Full> {
         let mut taken = None;

@@ -115,8 +115,8 @@ impl<C: Clock, F> Engine<C, F> {
         }
     }
 
-    /// The answer of the lists or, for the keys on none, of the quotas and the blocks. A denial by the
-    /// quotas may begin a block.
+    /// The answer of the lists or, for the keys on none, of the quotas and the blocks. A denial by
+    /// the quotas may begin a block.
     fn by_modes(
         &self,
         modes: &Modes,

@@ -51,8 +51,10 @@ impl<C: Clock, F> Engine<C, F> {
     /// Decides one permit for each key, in order.
     pub(crate) fn decide_many(&self, mut keys: impl Iterator<Item = Fingerprint>) -> Vec<Decision> {
         let mut decisions = Vec::with_capacity(keys.size_hint().0);
+        let mut batch = Vec::with_capacity(TOGETHER);
         loop {
-            let batch: Vec<Fingerprint> = keys.by_ref().take(TOGETHER).collect();
+            batch.clear();
+            batch.extend(keys.by_ref().take(TOGETHER));
             self.table.prefetch(&batch);
             decisions.extend(batch.iter().map(|&key| self.decide(key, 1)));
             if batch.len() < TOGETHER {

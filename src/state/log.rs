@@ -126,9 +126,9 @@ pub(super) trait Layout: Copy + PartialEq + Debug {
     /// The most slots that so many live permits need.
     fn most_slots(permits: u32, window: u64) -> usize;
 
-    /// The state with the same newest stamp and run, and with these permits before them, oldest
-    /// first, in a new ring. It is as long as they need, or twice as long up to `room`, so that the
-    /// next claims fit.
+    /// The state with the same newest stamp, the permits of its run, and these before them, oldest
+    /// first: in a new ring, unless the word has room for all. The ring is as long as they need, or
+    /// twice as long up to `room`, so that the next claims fit.
     fn copied(
         rings: &Rings,
         state: LogState,
@@ -280,7 +280,7 @@ impl Layout for Permits {
     }
 
     fn count_from(view: &View<'_, Self>, first: u64, most: u32) -> u32 {
-        let most = most.min(u32::try_from(view.ring.len()).unwrap_or(u32::MAX).max(view.state.run));
+        let most = most.min(view.ring.slots().max(view.state.run));
         // It is often all of them.
         if Self::back(view, most) >= first {
             return most;
@@ -306,7 +306,7 @@ impl Layout for Permits {
             return Some(LogState { ring: if fits { ring } else { RingRef::NONE }, ..claimed });
         }
         // The slots of the newest claim are not expired either.
-        let oldest = u32::try_from(len).unwrap_or(u32::MAX).wrapping_add(1).wrapping_sub(cost);
+        let oldest = view.ring.slots().wrapping_add(1).wrapping_sub(cost);
         if !fits || Self::back(view, oldest) >= free_below {
             return None;
         }
@@ -504,15 +504,15 @@ impl<L: Layout> LogPlan<L> {
     fn claim_in_copy(&self, view: &View<'_, L>, claim: Claim, live_from: u64) -> Word {
         let Claim { cost, stamp, reserved } = claim;
         let older = L::permits_from(view, live_from);
-        let mut forgotten = 0;
+        let mut dropped = 0;
         if self.counts_refused() {
             // As many as fit already: a limit may have been larger.
             let most = self.remembered().max(view.state.run) as usize;
-            forgotten = (older.len() + cost as usize).saturating_sub(most.max(view.ring.len()));
+            dropped = (older.len() + cost as usize).saturating_sub(most.max(view.ring.len()));
         }
         let state = LogState { newest: stamp, run: cost, reserved, ..LogState::default() };
         let room = L::most_slots(self.most_live(), self.window());
-        L::pack(L::copied(view.seen.place.rings, state, older.skip(forgotten), room))
+        L::pack(L::copied(view.seen.place.rings, state, older.skip(dropped), room))
     }
 }
 
@@ -520,7 +520,7 @@ impl<L: Layout> LogPlan<L> {
 fn left_of<L: Layout>(bound: Bound, view: &View<'_, L>, claim: Option<Claim>) -> Left {
     let (cost, newest) = claim.map_or((0, view.state.newest), |claim| (claim.cost, claim.stamp));
     let passed = view.passed.max(view.layout.begun(newest));
-    let older = L::count_from(view, (passed + 1).saturating_sub(bound.window), bound.limit);
+    let older = L::count_from(view, bound.live_from(passed), bound.limit);
     let live = older.saturating_add(cost).min(bound.limit);
     if live == 0 {
         return Left::all(bound.limit);

@@ -76,7 +76,7 @@ impl Plan {
     }
 
     /// The word after a refund of up to `cost` permits with this mark, and the number of them. If
-    /// none can be refunded, the word is the same. `None` if another thread has changed the word.
+    /// none can be refunded, the word is the same, or `None` if another thread has changed it.
     pub(crate) fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)> {
         match self {
             Self::Log(log) => log.refund(seen, cost, stamp_of(mark)),

@@ -27,6 +27,12 @@ type Page = [AtomicU64; PAGE];
 pub(super) struct Ring<'a>(&'a [AtomicU64]);
 
 impl Ring<'_> {
+    /// The number of slots: at most 2^21.
+    #[inline]
+    pub(super) fn slots(self) -> u32 {
+        u32::try_from(self.len()).unwrap_or(u32::MAX)
+    }
+
     /// The slot of a position, which counts on from round to round.
     #[inline]
     pub(super) fn slot(&self, position: u32) -> &AtomicU64 {
@@ -218,3 +224,5 @@ fn new_page() -> Box<Page> {
 
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests;

@@ -6,8 +6,7 @@ use crate::state::ring::Rings;
 use crate::state::word::Word;
 
 impl<L: Layout> LogPlan<L> {
-    /// See [`Plan::refund`](crate::state::plan::Plan::refund). `stamp` is that of the permits. `None` if the
-    /// word has changed.
+    /// See [`Plan::refund`](crate::state::plan::Plan::refund). `stamp` is that of the permits.
     pub(in crate::state) fn refund(&self, seen: Seen<'_>, cost: u32, stamp: u64) -> Option<(Word, u32)> {
         let view = View::of(self.layout, seen);
         let mut permits: Vec<_> = L::permits_from(&view, self.live_from(view.lasting(view.state.newest))).collect();

@@ -25,6 +25,14 @@ pub(in crate::state) struct Bound {
     pub(in crate::state) quota: u8,
 }
 
+impl Bound {
+    /// The first stamp that is live after so many steps. They are past the longest window.
+    #[inline]
+    pub(super) fn live_from(&self, passed: u64) -> u64 {
+        (passed + 1).saturating_sub(self.window)
+    }
+}
+
 /// A denial: the quota with the longest wait, of as long waits the one with most permits, and the
 /// step at whose end the request fits.
 #[derive(Clone, Copy, Debug)]
@@ -95,9 +103,9 @@ impl<L> LogPlan<L> {
         self.widest.window
     }
 
-    /// The first stamp that is live after so many steps. They are past the longest window.
+    /// The first stamp that is live by the longest window.
     #[inline]
     pub(super) fn live_from(&self, passed: u64) -> u64 {
-        (passed + 1).saturating_sub(self.window())
+        self.widest.live_from(passed)
     }
 }

@@ -72,7 +72,7 @@ impl View<'_, Steps> {
     /// The most entries that have a readable one before them.
     #[inline]
     fn most_entries(&self) -> u32 {
-        u32::try_from(self.ring.len()).unwrap_or(u32::MAX).saturating_sub(2)
+        self.ring.slots().saturating_sub(2)
     }
 
     /// The number of entries of this step or a later one.

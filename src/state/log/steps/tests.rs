@@ -156,6 +156,25 @@ fn a_ring_is_copied_before_its_total_overflows() {
     assert!(slots >= 40, "{slots} slots: a ring was never copied");
 }
 
+#[test]
+fn a_denial_leaves_a_hint_until_the_permits_are_free() {
+    let plan = Given { limit: 2, steps: 3, resolution: 10 }.plan();
+    let key = Key::new();
+    assert!(key.admits(&plan, TIME_ZERO + 15, 2) && key.hint.load().later_than(0).is_none());
+    assert!(!key.admits(&plan, TIME_ZERO + 31, 1));
+    assert_eq!(key.hint.load().later_than(TIME_ZERO + 31), Some((TIME_ZERO + 50, 0)));
+}
+
+#[test]
+#[should_panic(expected = "less than 4 GiB")]
+fn a_ring_beyond_the_names_of_the_word_panics() {
+    let plan = Given { limit: 9, steps: 3, resolution: 10 }.plan();
+    let key = Key::new();
+    assert!(key.admits(&plan, TIME_ZERO + 5, 1));
+    (0..1 << (29 - 21)).for_each(|_| assert_eq!(key.rings.take(21).class, 21));
+    let _ = key.admits(&plan, TIME_ZERO + 15, 1);
+}
+
 #[cfg(feature = "snapshot")]
 #[test]
 fn an_import_of_all_that_there_can_be_in_one_step_forgets_none() {

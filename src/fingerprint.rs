@@ -1,10 +1,10 @@
-//! Keys become 128-bit fingerprints; the keys themselves are never stored.
+//! Keys become fingerprints; the keys themselves are never stored.
 //!
 //! A limiter hashes each key once, with a seed of its own drawn at random, and from then on knows
 //! the fingerprint only. So any `Hash` key works in borrowed form, with no allocation and no
 //! `Clone`, and names and addresses do not stay in memory. The price is that two keys with the same
-//! fingerprint share their permits: among ten million live keys the chance that any two do is about
-//! 2.4e-24 (n^2 / 2^125; four bits hold the number of its plan).
+//! fingerprint share their permits. A table keeps 59 bits of each: among a million live keys any two
+//! share them with a probability of 10^-6.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash, Hasher};
@@ -12,7 +12,7 @@ use std::hash::RandomState;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-/// The 128 bits that stand for a key. Limiters keep fingerprints and never keys.
+/// The up to 128 bits that stand for a key. Limiters keep fingerprints and never keys.
 ///
 /// ```
 /// use tollgate::{DefaultFingerprinter, Fingerprint, Fingerprinter};
@@ -24,24 +24,22 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint {
-    /// The half that chooses the place in the table.
     pub(crate) low: u64,
-    /// The half that only tells keys apart.
+    /// In its lowest bits is the number of the key's plan.
     pub(crate) high: u64,
 }
 
 impl Fingerprint {
     /// The fingerprint with these halves.
     ///
-    /// Both must be spread evenly over all 64 bits, and be independent of each other. For an
-    /// example, see [`Fingerprinter`].
+    /// `low` must be spread evenly over all 64 bits. `high` may be zero, or has more such bits,
+    /// independent of `low`. For an example, see [`Fingerprinter`].
     #[must_use]
     pub const fn new(low: u64, high: u64) -> Self {
         Self { low, high }
     }
 
-    /// The fingerprint of the same key, with the number of its plan. The number replaces bits of
-    /// the half that only tells keys apart.
+    /// The fingerprint of the same key, with the number of its plan.
     #[inline]
     pub(crate) fn of_plan(self, plan: usize) -> Self {
         Self { high: (self.high & !PLAN) | (plan as u64 & PLAN), ..self }
@@ -263,12 +261,12 @@ const WORDS: usize = 3;
 /// The default fingerprinter, which resists keys that an attacker chooses. Each has a random seed.
 ///
 /// - Keys of **up to three words** are hashed by *multiply-shift* with secret numbers of 128 bits,
-///   once for each half of the fingerprint. These are integers, `Ipv4Addr`, `Ipv6Addr`, `IpAddr`,
+///   to a fingerprint of 64 bits. These are integers, `Ipv4Addr`, `Ipv6Addr`, `IpAddr`,
 ///   and tuples and enums of integers. 128 bits count as two words, and the tag of an enum as one.
 ///   Multiply-shift is *strongly universal* (M. Dietzfelbinger, "Universal hashing and k-wise
 ///   independent random variables via integer arithmetic without primes", 1996): without the seed,
-///   any two keys share a fingerprint with a probability of 2^-124, and the place of a key in the
-///   table says nothing about the place of another.
+///   any two keys share the 59 bits that a table keeps with a probability of 2^-59, and the place of
+///   a key in the table says nothing about the place of another.
 /// - **All other keys** (strings, byte slices, arrays) are hashed by SipHash-1-3 with a 128-bit
 ///   result, as by [`SipFingerprinter`].
 ///
@@ -287,8 +285,7 @@ const WORDS: usize = 3;
 #[derive(Clone)]
 pub struct DefaultFingerprinter {
     seed: [u64; 2],
-    low: MultiplyShift,
-    high: MultiplyShift,
+    multiply_shift: MultiplyShift,
     /// The key of the SipHash.
     sip: [u64; 2],
 }
@@ -320,11 +317,11 @@ impl DefaultFingerprinter {
             let hash = source.hash(&drawn.to_le_bytes());
             (u128::from(hash.h1) << 64) | u128::from(hash.h2)
         };
-        let (low, high) = (MultiplyShift::drawn_from(&mut draw), MultiplyShift::drawn_from(&mut draw));
+        let multiply_shift = MultiplyShift::drawn_from(&mut draw);
         // Keys of its own, so that nothing has the fingerprint that a `SipFingerprinter` with this
         // seed gives it.
         let sip = [upper(draw()), upper(draw())];
-        Self { seed: [seed0, seed1], low, high, sip }
+        Self { seed: [seed0, seed1], multiply_shift, sip }
     }
 }
 
@@ -344,7 +341,7 @@ impl Fingerprinter for DefaultFingerprinter {
             return Fingerprint::new(hash.h1, hash.h2);
         }
         let words = &words.words[..words.count];
-        Fingerprint::new(spread(self.low.hash(words)), self.high.hash(words))
+        Fingerprint::new(self.multiply_shift.hash(words), 0)
     }
 
     fn secret(&self) -> Option<[u64; 2]> {
@@ -388,15 +385,6 @@ impl MultiplyShift {
 #[inline]
 fn upper(number: u128) -> u64 {
     (number >> 64) as u64
-}
-
-/// Spreads a half of a fingerprint. Products of keys at equal distances are at equal distances,
-/// too, and would fill some stretches of the table and leave others empty. This function is a
-/// bijection, so the hash stays universal. The upper bits of a product are the better ones, while
-/// the lower bits choose the place in the table.
-#[inline]
-fn spread(half: u64) -> u64 {
-    (half ^ (half >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
 }
 
 /// A hasher that collects integers as words. It changes to SipHash if there are more words, or if

@@ -24,8 +24,8 @@ pub(crate) struct Path {
 /// of that it may take. (Of several quotas each is counted apart, where the bare decision looks at
 /// one stamp of each.)
 pub(crate) const STATUSES: &[(&str, &str, f64)] = &[
-    ("status, denied, log", "denied, log", 3.0),
-    ("status, denied, two logs", "denied, two logs", 4.0),
+    ("status, denied, log", "denied, log", 1.5),
+    ("status, denied, two logs", "denied, two logs", 4.5),
     ("status, denied, token bucket", "denied, token bucket", 1.75),
     ("status, admitted, log", "admitted, log", 1.8),
     ("status, admitted, token bucket", "admitted, token bucket", 2.0),

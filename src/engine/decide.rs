@@ -13,7 +13,7 @@ impl<C: Clock, F> Engine<C, F> {
     #[inline(always)]
     pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
         if cost > 0 && self.modes.get().is_none() {
-            if let Some(decision) = self.table.decide(key, Ask::acquire(cost), &self.clock, None) {
+            if let Some(decision) = self.table.decide(key, cost, &self.clock, None) {
                 let decision = decision.into();
                 self.count(decision);
                 return decision;
@@ -28,7 +28,7 @@ impl<C: Clock, F> Engine<C, F> {
         if cost > 0 && self.modes.get().is_none() {
             // Written in place, because to move a status costs as much as to decide.
             let mut status = Status::nothing();
-            if let Some(decision) = self.table.decide(key, Ask::acquire(cost), &self.clock, Some(&mut status.left)) {
+            if let Some(decision) = self.table.decide(key, cost, &self.clock, Some(&mut status.left)) {
                 status.decision = decision.into();
                 self.count(status.decision);
                 status.left.denied = if status.is_denied() { cost } else { 0 };

@@ -19,16 +19,18 @@
 //!
 //! For other numbers the answer is meaningless, but there is no panic.
 
-pub(crate) mod any;
-mod bucket;
-mod line;
+pub(super) mod bucket;
+pub(super) mod line;
 mod rate;
 #[cfg(all(test, not(tollgate_loom)))]
 mod tests;
 mod warm_up;
-mod windows;
+pub(super) mod windows;
 
-use crate::decision::Left;
+use super::request::{Algorithm, Ask, AskKind, Place, Proposal, Seen};
+use super::ring::Rings;
+use super::word::Word;
+use crate::decision::{Left, PerQuota};
 
 /// The bits of a word that an account may use. Zero is a key that was never asked.
 pub(crate) const STATE_BITS: u32 = 125;
@@ -45,7 +47,7 @@ pub(crate) enum Verdict {
 }
 
 /// An algorithm whose state is one number. Every function is pure and exact, in integers.
-pub(crate) trait Account {
+pub(crate) trait Account: Copy + PartialEq + core::fmt::Debug + Send + Sync {
     /// Decides a request of `cost` permits, at least 1 and at most the limit. A reservation accepts
     /// a wait of `within` nanoseconds; where there is none to be had, it is decided as any other.
     fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict;
@@ -54,6 +56,10 @@ pub(crate) trait Account {
     /// if they no longer count. `after` is the state that the request left behind, and `cost` its
     /// permits, at least 1. The caller refunds a request once, and only to its own key.
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)>;
+
+    /// The state under this quota of a key that was under another one of the algorithm, and has been
+    /// asked.
+    fn converted(&self, from: &Self, state: u128, now: u64) -> u128;
 
     /// The state with all its times moved by so many nanoseconds, as far as such a state can be at
     /// `now`. For snapshots, under a clock with another origin.
@@ -66,6 +72,61 @@ pub(crate) trait Account {
     /// The first time from which the state is no different from that of a new key; `u64::MAX` if
     /// there is none.
     fn over_at(&self, state: u128) -> u64;
+}
+
+impl<A: Account> Algorithm for A {
+    #[inline(always)]
+    fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
+        let (state, Ask { cost, kind, within, peeks }) = (seen.word.state(), ask);
+        let within = (kind == AskKind::Reserve).then_some(within);
+        // A peek at no permits is admitted at once, and leaves the state as it is.
+        let verdict = match cost {
+            0 => Verdict::Admit { state, delay_ns: 0 },
+            _ => self.decide(state, seen.now, cost, within),
+        };
+        let (proposal, new) = match verdict {
+            Verdict::Admit { state: new, delay_ns } => {
+                (Proposal::Admit { word: Word::of(new), mark: new, delay_ns }, (!peeks).then_some(new))
+            }
+            Verdict::Deny { wait_ns, state: opened } => {
+                (Proposal::Deny { wait_ns, quota: 0, word: opened.map(Word::of) }, opened)
+            }
+        };
+        if let Some(left) = left {
+            left.set([self.left(new.unwrap_or(state), seen.now, within)]);
+        }
+        proposal
+    }
+
+    fn propose_first(&self, seen: Seen<'_>, not_before: u64, ask: Ask, mut left: Option<&mut PerQuota>) -> Proposal {
+        let lag = not_before.saturating_sub(seen.now);
+        let first = Seen { word: Word::NEW, now: seen.now + lag, ..seen };
+        let proposal = self.propose(first, ask, left.as_deref_mut());
+        if let Some(left) = left.filter(|_| lag > 0) {
+            left.change(|left| left.after(lag));
+        }
+        match proposal {
+            Proposal::Admit { word, mark, delay_ns } if delay_ns > 0 => {
+                Proposal::Admit { word, mark, delay_ns: delay_ns + lag }
+            }
+            Proposal::Deny { wait_ns, quota, word } => Proposal::Deny { wait_ns: wait_ns + lag, quota, word },
+            proposal => proposal,
+        }
+    }
+
+    fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)> {
+        let refunded = Account::refund(self, seen.word.state(), seen.now, mark, cost);
+        Some(refunded.map_or((seen.word, 0), |(state, permits)| (Word::of(state), permits)))
+    }
+
+    fn over_at(&self, _: Place<'_>, word: Word) -> u64 {
+        Account::over_at(self, word.state())
+    }
+
+    fn moved(&self, seen: Seen<'_>, under: &Self, _: &Rings) -> Word {
+        let is_same = self == under || seen.word == Word::NEW;
+        if is_same { Word::of(seen.word.state()) } else { Word::of(under.converted(self, seen.word.state(), seen.now)) }
+    }
 }
 
 /// The widths of a state's fields in bits, from the lowest.

@@ -154,16 +154,6 @@ impl Arena {
         &self.pages[place / PAGE].get_or_init(new_page)[place % PAGE]
     }
 
-    /// The places at which a key may be, first to last: all, from a place that its tag chooses.
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the product is less than the length")]
-    fn places(&self, key: Key) -> impl Iterator<Item = usize> {
-        // Tags of keys at equal distances are at equal distances, too. The product spreads them.
-        let spread = (key.tag ^ (key.tag >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let start = ((u128::from(spread) * self.len() as u128) >> 64) as usize;
-        (start..self.len()).chain(0..start)
-    }
-
     /// The cell at a place, unless no cell near it was ever used.
     #[inline]
     pub(super) fn allocated(&self, place: usize) -> Option<&Cell> {
@@ -173,8 +163,7 @@ impl Arena {
     /// Reads the tag of the cell that the key probably has.
     #[inline]
     pub(super) fn likely(&self, key: Key) -> u64 {
-        let first = self.places(key).next().and_then(|place| self.allocated(place));
-        first.map_or(0, |cell| cell.tag.load(Ordering::Relaxed))
+        self.allocated(key.place(self.len())).map_or(0, |cell| cell.tag.load(Ordering::Relaxed))
     }
 
     #[inline]
@@ -185,13 +174,14 @@ impl Arena {
     /// Looks for the key.
     #[inline]
     pub(super) fn find(&self, key: Key) -> Found<'_> {
-        for place in self.places(key) {
+        let mut place = key.place(self.len());
+        for _ in 0..self.len() {
             let Some(cell) = self.allocated(place) else { return Found::End(place) };
             match cell.tag.load(Ordering::Acquire) {
                 tag if tag == key.tag => return Found::Cell(place, cell),
                 EMPTY => return Found::End(place),
                 SEALED => return Found::Closed,
-                _ => {}
+                _ => place = if place + 1 < self.len() { place + 1 } else { 0 },
             }
         }
         Found::Closed

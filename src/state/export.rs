@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::account::{Account, STATE_BITS};
 use super::key::Key;
-use super::plan::Plan;
+use super::log::{Layout, LogPlan};
+use super::plan::{Plan, with_algorithm};
 use super::request::Seen;
 use super::ring::Rings;
 use super::table::Table;
@@ -14,15 +15,14 @@ use crate::clock::Clock;
 use crate::quota::Quota;
 use crate::quotas::ChangeError;
 
-/// The permits of a key. Ages are in nanoseconds, and negative if a clock lags behind.
+/// The permits of a key.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Export {
-    /// The ages of the live stamps of a log, oldest first.
-    Stamps(Vec<i64>),
+    /// The live stamps of a log, oldest first, with the permits of each. Stamps are ages in
+    /// nanoseconds: negative, if a clock lags behind. Those of a quantised log are the ends of steps.
+    Stamps(Vec<(i64, u32)>),
     /// The state of an account, and the time at which it was read.
     Account { at: u64, state: u128 },
-    /// The steps of a quantised log, oldest first: the age of each one's end, and its permits.
-    Steps(Vec<(i64, u32)>),
 }
 
 /// Why an import failed.
@@ -36,73 +36,57 @@ pub(crate) enum ImportError {
 
 /// The time of an export, by the clock of the import.
 #[derive(Clone, Copy)]
-pub(super) struct Import {
+struct Import {
     /// The time now.
-    pub(super) now: u64,
+    now: u64,
     /// Nanoseconds since the export.
-    pub(super) elapsed: u64,
+    elapsed: u64,
 }
 
-impl Import {
-    /// The time of an age. A time long past has expired under any window.
-    pub(super) fn at(self, age: i64) -> u64 {
-        let time = i128::from(self.now) - i128::from(age) - i128::from(self.elapsed);
-        u64::try_from(time.max(1)).unwrap_or(MAX_TIME).min(MAX_TIME)
-    }
-
-    /// Permits with their times. `None` if they are more than a log of the largest limit has.
-    fn permits(self, ages: impl Iterator<Item = (i64, u32)> + Clone, limit: u32) -> Option<Vec<(u64, u32)>> {
-        let count: u64 = ages.clone().map(|(_, permits)| u64::from(permits)).sum();
-        let is_possible =
-            count <= 2 * u64::from(limit) && ages.clone().is_sorted_by(|(older, _), (newer, _)| older >= newer);
-        is_possible.then(|| ages.map(|(age, permits)| (self.at(age), permits)).collect())
-    }
-}
-
-/// The age of a time.
-pub(super) fn age(now: u64, time: u64) -> i64 {
-    i64::try_from(i128::from(now) - i128::from(time)).unwrap_or(i64::MAX)
-}
-
-impl Plan {
+/// An algorithm whose keys go to a snapshot and back.
+trait Exported {
     /// Exports the permits that still count. `None` if the word changed meanwhile.
-    fn export(&self, seen: Seen<'_>) -> Option<Option<Export>> {
-        Some(match self {
-            Self::Log(log) => {
-                let permits = log.permits(seen)?;
-                let ages = || permits.iter().map(|&(time, _)| age(seen.now, time)).collect();
-                (!permits.is_empty()).then(|| Export::Stamps(ages()))
-            }
-            Self::QuantisedLog(log) => {
-                let permits = log.permits(seen)?;
-                let ages = || permits.iter().map(|&(time, permits)| (age(seen.now, time), permits)).collect();
-                (!permits.is_empty()).then(|| Export::Steps(ages()))
-            }
-            Self::Account(account) => {
-                let state = seen.word.state();
-                (account.over_at(state) > seen.now).then_some(Export::Account { at: seen.now, state })
-            }
-        })
-    }
+    fn export(&self, seen: Seen<'_>) -> Option<Option<Export>>;
 
     /// The word of a key with these permits, new if none count. `None` if it can't have them.
-    fn import(&self, rings: &Rings, export: &Export, import: Import) -> Option<Word> {
-        match (self, export) {
-            (Self::Log(log), Export::Stamps(ages)) => {
-                let permits = import.permits(ages.iter().map(|&age| (age, 1)), Quota::MAX_LIMIT)?;
-                Some(log.imported(rings, &permits, import.now))
-            }
-            (Self::QuantisedLog(log), Export::Steps(steps)) => {
-                let permits = import.permits(steps.iter().copied(), Quota::MAX_CAPACITY)?;
-                Some(log.imported(rings, &permits, import.now))
-            }
-            (Self::Account(account), &Export::Account { at, state }) if state < 1 << STATE_BITS => {
-                let by = i128::from(import.now) - i128::from(import.elapsed) - i128::from(at);
-                let state = account.moved_in_time(state, by, import.now);
-                Some(if account.over_at(state) > import.now { Word::of(state) } else { Word::NEW })
-            }
-            _ => None,
-        }
+    fn import(&self, rings: &Rings, export: &Export, import: Import) -> Option<Word>;
+}
+
+impl<L: Layout> Exported for LogPlan<L> {
+    fn export(&self, seen: Seen<'_>) -> Option<Option<Export>> {
+        let age = |time| i64::try_from(i128::from(seen.now) - i128::from(time)).unwrap_or(i64::MAX);
+        let permits = self.permits(seen)?;
+        let ages = || permits.iter().map(|&(time, permits)| (age(time), permits)).collect();
+        Some((!permits.is_empty()).then(|| Export::Stamps(ages())))
+    }
+
+    fn import(&self, rings: &Rings, export: &Export, Import { now, elapsed }: Import) -> Option<Word> {
+        let Export::Stamps(ages) = export else { return None };
+        // A time long past has expired under any window.
+        let at = |age: i64| {
+            let time = i128::from(now) - i128::from(age) - i128::from(elapsed);
+            u64::try_from(time.max(1)).unwrap_or(MAX_TIME).min(MAX_TIME)
+        };
+        let count: u64 = ages.iter().map(|&(_, permits)| u64::from(permits)).sum();
+        let is_possible = count <= 2 * u64::from(L::MOST) && ages.is_sorted_by(|older, newer| older.0 >= newer.0);
+        let permits = || ages.iter().map(|&(age, permits)| (at(age), permits)).collect::<Vec<_>>();
+        is_possible.then(|| self.imported(rings, &permits(), now))
+    }
+}
+
+impl<A: Account> Exported for A {
+    fn export(&self, seen: Seen<'_>) -> Option<Option<Export>> {
+        let state = seen.word.state();
+        Some((Account::over_at(self, state) > seen.now).then_some(Export::Account { at: seen.now, state }))
+    }
+
+    fn import(&self, _: &Rings, export: &Export, Import { now, elapsed }: Import) -> Option<Word> {
+        let &Export::Account { at, state } = export else { return None };
+        let by = i128::from(now) - i128::from(elapsed) - i128::from(at);
+        (state < 1 << STATE_BITS).then(|| match state {
+            0 => Word::NEW,
+            _ => Word::of(self.moved_in_time(state, by, now)),
+        })
     }
 }
 
@@ -141,9 +125,10 @@ impl Table {
         let mut exports = BTreeMap::new();
         for shard in self.shards() {
             for key in shard.keys() {
-                let export = self
-                    .with_shard(shard, clock)
-                    .look(key, |version, seen| Some((version.plan.export(seen)?, Arc::clone(&version.quotas))));
+                let export = self.with_shard(shard, clock).look(key, |version, seen| {
+                    let export = with_algorithm!(&version.plan, algorithm => algorithm.export(seen))?;
+                    Some((export, Arc::clone(&version.quotas)))
+                });
                 if let Some((Some(export), quotas)) = export {
                     exports.insert(key.tag(), (export, quotas));
                 }
@@ -167,8 +152,9 @@ impl Table {
                 return Some((None, Ok(())));
             }
             let (plan, Seen { place, now, .. }) = (&seat.version(key).plan, seat.seen());
-            Some(match plan.import(place.rings, export, Import { now, elapsed }) {
-                Some(word) => ((word != Word::NEW).then_some(word), Ok(())),
+            let (rings, import) = (place.rings, Import { now, elapsed });
+            Some(match with_algorithm!(plan, algorithm => algorithm.import(rings, export, import)) {
+                Some(word) => (Some(word).filter(|&word| plan.over_at(place, word) > now), Ok(())),
                 None => (None, Err(ImportError::Contradictory)),
             })
         });

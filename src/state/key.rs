@@ -13,12 +13,19 @@ pub(crate) struct Key {
 const SLOT: u64 = 0xf;
 const SET: u64 = SLOT + 1;
 
+/// The most shards, as a power of two.
+pub(super) const MOST_SHARD_BITS: u32 = if cfg!(tollgate_loom) { 0 } else { 4 };
+
 impl Key {
-    /// The key with this fingerprint, whose halves are both random.
+    /// The key with this fingerprint.
     #[inline]
     pub(crate) fn of(fingerprint: Fingerprint) -> Self {
         let Fingerprint { low, high } = fingerprint;
-        Self { tag: (high ^ low.rotate_left(32)) & !SLOT | high & SLOT | SET }
+        let mixed = low ^ (high & !SLOT).rotate_left(32);
+        // Fingerprints of keys at equal distances may be at equal distances, too, and would fill some
+        // stretches of a table and leave others empty. The product spreads them.
+        let spread = (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self { tag: spread & !SLOT | high & SLOT | SET }
     }
 
     /// The key with this tag, if it is one.
@@ -37,6 +44,14 @@ impl Key {
     #[inline]
     pub(crate) fn slot(self) -> usize {
         (self.tag & SLOT) as usize
+    }
+
+    /// The place of so many at which the search for it begins.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the product is less than the number of places")]
+    pub(super) fn place(self, places: usize) -> usize {
+        // The keys of a shard have the highest bits in common.
+        ((u128::from(self.tag << MOST_SHARD_BITS) * places as u128) >> 64) as usize
     }
 
     /// The number of its shard, of `1 << bits`.

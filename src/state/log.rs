@@ -48,7 +48,7 @@
 
 use core::fmt::Debug;
 
-use super::request::{Ask, AskKind, Proposal, Seen};
+use super::request::{Algorithm, Ask, AskKind, Place, Proposal, Seen};
 use super::ring::{Ring, Rings};
 use super::sync::Ordering;
 use super::word::{MAX_CLASS, RingRef, Word};
@@ -86,9 +86,13 @@ impl LogState {
 }
 
 /// How a log has its permits in a word and a ring.
-pub(super) trait Layout: Copy + PartialEq + Debug {
+pub(super) trait Layout: Copy + PartialEq + Debug + Send + Sync {
     /// Whether permits may be reserved ahead.
     const RESERVES: bool;
+
+    /// The largest limit.
+    #[cfg(feature = "snapshot")]
+    const MOST: u32;
 
     /// The steps that have passed at a time, and the step that it belongs to, if `newest` is the
     /// newest stamp of the key: stamps never decrease.
@@ -151,7 +155,7 @@ pub(super) struct View<'a, L> {
 }
 
 impl<'a, L: Layout> View<'a, L> {
-    #[inline]
+    #[inline(always)]
     fn of(layout: L, seen: Seen<'a>) -> Self {
         let state = L::unpack(seen.word);
         let (passed, step) = layout.around(state.newest, seen.now);
@@ -223,6 +227,8 @@ const POSITION_BITS: u32 = 21;
 /// beyond.
 impl Layout for Permits {
     const RESERVES: bool = true;
+    #[cfg(feature = "snapshot")]
+    const MOST: u32 = Quota::MAX_LIMIT;
 
     #[inline]
     fn around(self, newest: u64, time: u64) -> (u64, u64) {
@@ -367,16 +373,26 @@ impl<L: Layout> LogPlan<L> {
         if L::RESERVES && !self.counts_refused() { self.window() } else { 0 }
     }
 
-    /// See [`Plan::propose`](super::plan::Plan::propose).
+    /// The wait of a request for one permit that a hint denies, and the number of the quota. If there
+    /// are several, the ring tells which permits are left of each.
     #[inline(always)]
-    pub(super) fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
-        let hint = seen.place.hint.load();
-        if ask == Ask::acquire(1) && left.is_none() && !self.counts_refused() {
-            let newest = self.layout.end_of(LogState::newest_in(seen.word));
-            if let Some((until, bound)) = hint.later_than(seen.now.max(newest)) {
-                return Proposal::Deny { wait_ns: until - seen.now, quota: self.bound(bound).quota, word: None };
-            }
+    pub(super) fn denied_by_hint(&self, seen: Seen<'_>, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
+        // The word was loaded before.
+        let (hint, newest) = (seen.place.hint.load(), LogState::newest_in(seen.word));
+        let (until, bound) = hint.later_than(seen.now.max(self.layout.end_of(newest)))?;
+        let (bound, wait_ns) = (self.bound(bound), until - seen.now);
+        if let Some(left) = left {
+            let &Bound { limit, window, .. } = self.only()?;
+            let reset_after_ns = self.layout.end_of(newest + window).saturating_sub(seen.now);
+            left.set([Left { limit, remaining: 0, next_after_ns: wait_ns, reset_after_ns }]);
         }
+        Some((wait_ns, bound.quota))
+    }
+}
+
+impl<L: Layout> Algorithm for LogPlan<L> {
+    #[inline(always)]
+    fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
         let view = View::of(self.layout, seen);
         if ask.kind == AskKind::Refused {
             return self.deny_and_count(&view, ask, left);
@@ -403,18 +419,47 @@ impl<L: Layout> LogPlan<L> {
         Proposal::Admit { word: self.claim(&view, claim), mark: stamp.into(), delay_ns }
     }
 
-    /// The same for a key without permits, which gets none before that time.
-    pub(super) fn propose_first(
-        &self,
-        seen: Seen<'_>,
-        not_before: u64,
-        ask: Ask,
-        left: Option<&mut PerQuota>,
-    ) -> Proposal {
+    fn propose_first(&self, seen: Seen<'_>, not_before: u64, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
         let state = LogState { newest: self.layout.step_of(not_before), ..LogState::default() };
         self.propose(Seen { word: L::pack(state), ..seen }, ask, left)
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "a log's mark is a stamp")]
+    fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)> {
+        self.take_off(seen, cost, mark as u64)
+    }
+
+    /// The stamps that the log may grant then may differ.
+    fn over_at(&self, place: Place<'_>, word: Word) -> u64 {
+        let view = View::of(self.layout, Seen { place, word, now: 0 });
+        // If all permits with the newest stamp were refunded, this is an earlier one, or none.
+        let last = match L::back(&view, 1) {
+            0 => view.state.newest,
+            last => view.state.newest.max(last + self.window()),
+        };
+        self.layout.end_of(last)
+    }
+
+    fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word {
+        self.copied_to(seen, under, to)
+    }
+
+    fn latest(&self, word: Word, reading: u64) -> u64 {
+        let LogState { newest, reserved, .. } = L::unpack(word);
+        let begun = self.layout.begun(newest);
+        if reserved { reading } else { reading.max(self.layout.end_of(begun) + u64::from(begun < newest)) }
+    }
+
+    fn slots(&self, word: Word) -> usize {
+        L::unpack(word).ring.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes_of_bounds()
+    }
+}
+
+impl<L: Layout> LogPlan<L> {
     /// The denial of a request, which counts if refused requests do.
     #[inline]
     fn deny(
@@ -477,12 +522,12 @@ impl<L: Layout> LogPlan<L> {
         }
         let behind = view.is_behind_reserved();
         let mut refusal: Option<Refusal> = behind.then_some(Refusal { until: view.state.newest, bound: 0 });
-        for (number, bound) in self.bounds().enumerate() {
+        self.bounds().enumerate().for_each(|(number, bound)| {
             let until = L::back(view, bound.limit + 1 - cost) + bound.window;
             if until > view.passed && refusal.is_none_or(|other| other.until < until) {
                 refusal = Some(Refusal { until, bound: number });
             }
-        }
+        });
         refusal
     }
 

@@ -1,162 +1,114 @@
 //! A plan: the quotas of a key, made ready to decide by.
 
-use super::account::any::AnyAccount;
-use super::account::{Account, Verdict};
+use core::ops::Deref;
+
+use super::account::bucket::Bucket;
+use super::account::line::{Queue, WarmUp};
+use super::account::windows::{Counter, Window};
 use super::log::steps::Steps;
 use super::log::{LogPlan, Permits};
-use super::request::{Ask, AskKind, Place, Proposal, Seen};
+use super::request::{Algorithm, Ask, Seen};
 use super::ring::Rings;
-use super::word::{TIME_ZERO, Word};
+use super::word::Word;
+use crate::clock::nanos;
 use crate::decision::PerQuota;
-use crate::quota::Quota;
+use crate::quota::{Kind, Quota};
 
 /// The quotas of a key, by their algorithm.
 #[derive(Debug)]
 pub(super) enum Plan {
     Log(LogPlan<Permits>),
     QuantisedLog(LogPlan<Steps>),
-    Account(AnyAccount),
+    Bucket(Bucket),
+    Queue(Queue),
+    Window(Window),
+    Counter(Counter),
+    WarmUp(WarmUp),
 }
 
+/// An expression of the algorithm of a plan, compiled for each.
+macro_rules! with_algorithm {
+    ($plan:expr, $algorithm:ident => $answer:expr) => {
+        match $plan {
+            Plan::Log($algorithm) => $answer,
+            Plan::QuantisedLog($algorithm) => $answer,
+            Plan::Bucket($algorithm) => $answer,
+            Plan::Queue($algorithm) => $answer,
+            Plan::Window($algorithm) => $answer,
+            Plan::Counter($algorithm) => $answer,
+            Plan::WarmUp($algorithm) => $answer,
+        }
+    };
+}
+pub(super) use with_algorithm;
+
 impl Plan {
-    /// The plan of validated quotas.
-    pub(crate) fn new(quotas: &[Quota]) -> Self {
-        let quantised = || LogPlan::<Steps>::of(&quotas[0]).map(Self::QuantisedLog);
-        let account = AnyAccount::of(quotas[0], TIME_ZERO).map(Self::Account);
-        account.or_else(quantised).unwrap_or_else(|| Self::Log(LogPlan::new(quotas)))
-    }
-
-    /// Decides a request for at most as many permits as the least limit, on a word that was loaded
-    /// before the clock was read, and that is not held; nor frozen, unless the request peeks. Writes
-    /// the permits left after the answer to `left`.
-    #[inline(always)]
-    pub(crate) fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
-        match self {
-            Self::Log(log) => log.propose(seen, ask, left),
-            Self::QuantisedLog(log) => log.propose(seen, ask, left),
-            Self::Account(account) => propose_to(account, seen.word, seen.now, ask, left),
-        }
-    }
-
-    /// The same for a key without permits, which gets none before that time, whatever the clock
-    /// reads. Waits are counted from the clock.
-    pub(crate) fn propose_first(
-        &self,
-        seen: Seen<'_>,
-        not_before: u64,
-        ask: Ask,
-        mut left: Option<&mut PerQuota>,
-    ) -> Proposal {
-        let account = match self {
-            Self::Log(log) => return log.propose_first(seen, not_before, ask, left),
-            Self::QuantisedLog(log) => return log.propose_first(seen, not_before, ask, left),
-            Self::Account(account) => account,
+    /// The plan of validated quotas, of a clock that reads zero at `origin`.
+    pub(super) fn new(quotas: &[Quota], origin: u64) -> Self {
+        let (quota, limit) = (&quotas[0], quotas[0].limit());
+        let boundary = |window: u64| {
+            // A phase may be longer than every clock.
+            let first = quota.phase()?.as_nanos() % u128::from(window.max(1));
+            Some(origin.saturating_add(u64::try_from(first).unwrap_or_default()))
         };
-        let lag = not_before.saturating_sub(seen.now);
-        let proposal = propose_to(account, Word::NEW, seen.now + lag, ask, left.as_deref_mut());
-        if let Some(left) = left.filter(|_| lag > 0) {
-            left.change(|left| left.after(lag));
-        }
-        match proposal {
-            Proposal::Admit { word, mark, delay_ns } if delay_ns > 0 => {
-                Proposal::Admit { word, mark, delay_ns: delay_ns + lag }
+        match quota.kind() {
+            Kind::Log => Self::Log(LogPlan::<Permits>::new(quotas)),
+            Kind::QuantisedLog { window, resolution } => {
+                Self::QuantisedLog(LogPlan::<Steps>::new(quota, nanos(window), nanos(resolution)))
             }
-            Proposal::Deny { wait_ns, quota, word } => Proposal::Deny { wait_ns: wait_ns + lag, quota, word },
-            proposal => proposal,
-        }
-    }
-
-    /// Bytes on the heap.
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Self::Log(log) => log.bytes(),
-            Self::QuantisedLog(log) => log.bytes(),
-            Self::Account(_) => 0,
-        }
-    }
-
-    /// The word after a refund of up to `cost` permits with this mark, and the number of them. If
-    /// none can be refunded, the word is the same, or `None` if another thread has changed it.
-    pub(crate) fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)> {
-        match self {
-            Self::Log(log) => log.refund(seen, cost, stamp_of(mark)),
-            Self::QuantisedLog(log) => log.refund(seen, cost, stamp_of(mark)),
-            Self::Account(account) => {
-                let refunded = account.refund(seen.word.state(), seen.now, mark, cost);
-                Some(refunded.map_or((seen.word, 0), |(state, permits)| (Word::of(state), permits)))
+            Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
+                Self::Bucket(Bucket::new(limit, permits, nanos(per), quota.start().unwrap_or(limit)))
+            }
+            Kind::LeakyQueue { leak, per, max_delay } => {
+                Self::Queue(Queue::new(limit, leak, nanos(per), nanos(max_delay)))
+            }
+            Kind::WarmUp { rate, per, warm_up } => Self::WarmUp(WarmUp::new(limit, rate, nanos(per), nanos(warm_up))),
+            Kind::FixedWindow => {
+                let window = quota.window_ns();
+                Self::Window(Window::new(limit, window, boundary(window)))
+            }
+            Kind::SlidingCounter { window } => {
+                let window = nanos(window);
+                Self::Counter(Counter::new(limit, window, boundary(window).or(Some(origin))))
             }
         }
     }
 
-    /// The first time from which a key with this word is no different from a new one.
-    pub(super) fn over_at(&self, place: Place<'_>, word: Word) -> u64 {
+    /// The wait of a request that a hint denies, and the number of the quota. Saves the look at the
+    /// ring.
+    #[inline(always)]
+    pub(super) fn denied_by_hint(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
+        if ask != Ask::acquire(1) {
+            return None;
+        }
         match self {
-            Self::Log(log) => log.over_at(place, word),
-            Self::QuantisedLog(log) => log.over_at(place, word),
-            Self::Account(account) => account.over_at(word.state()),
+            Self::Log(log) => log.denied_by_hint(seen, left),
+            Self::QuantisedLog(log) => log.denied_by_hint(seen, left),
+            _ => None,
         }
     }
 
-    /// A frozen word of a key under these quotas, as it goes on under others of the same algorithm
-    /// in another arena.
+    /// A frozen word of a key under these quotas, as it goes on under others in another arena: as
+    /// that of a new key, if their algorithm is another.
     pub(super) fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word {
         match (self, under) {
-            (Self::Log(log), Self::Log(under)) => log.moved(seen, under, to),
-            (Self::QuantisedLog(log), Self::QuantisedLog(under)) => log.moved(seen, under, to),
-            (Self::Account(account), Self::Account(under)) => {
-                Word::of(under.converted(account, seen.word.state(), seen.now))
-            }
+            (Self::Log(of), Self::Log(under)) => of.moved(seen, under, to),
+            (Self::QuantisedLog(of), Self::QuantisedLog(under)) => of.moved(seen, under, to),
+            (Self::Bucket(of), Self::Bucket(under)) => of.moved(seen, under, to),
+            (Self::Queue(of), Self::Queue(under)) => of.moved(seen, under, to),
+            (Self::Window(of), Self::Window(under)) => of.moved(seen, under, to),
+            (Self::Counter(of), Self::Counter(under)) => of.moved(seen, under, to),
+            (Self::WarmUp(of), Self::WarmUp(under)) => of.moved(seen, under, to),
             _ => Word::NEW,
         }
     }
-
-    /// A time that is no earlier than any stamp of a word: forgotten, the key gets none before it.
-    /// Reserved stamps are left out.
-    pub(super) fn latest(&self, word: Word, reading: u64) -> u64 {
-        match self {
-            Self::Log(log) => log.latest(word, reading),
-            Self::QuantisedLog(log) => log.latest(word, reading),
-            Self::Account(_) => reading,
-        }
-    }
-
-    /// The slots that a word takes in another arena, at most.
-    pub(super) fn slots(&self, word: Word) -> usize {
-        match self {
-            Self::Log(_) => LogPlan::<Permits>::slots(word),
-            Self::QuantisedLog(_) => LogPlan::<Steps>::slots(word),
-            Self::Account(_) => 0,
-        }
-    }
 }
 
-/// The decision of an account.
-#[inline(always)]
-fn propose_to(
-    account: &AnyAccount,
-    word: Word,
-    reading: u64,
-    Ask { cost, kind, within, peeks }: Ask,
-    left: Option<&mut PerQuota>,
-) -> Proposal {
-    let state = word.state();
-    let within = (kind == AskKind::Reserve).then_some(within);
-    let (proposal, new) = match account.decide(state, reading, cost, within) {
-        Verdict::Admit { state: new, delay_ns } => {
-            (Proposal::Admit { word: Word::of(new), mark: new, delay_ns }, (!peeks).then_some(new))
-        }
-        Verdict::Deny { wait_ns, state: opened } => {
-            (Proposal::Deny { wait_ns, quota: 0, word: opened.map(Word::of) }, opened)
-        }
-    };
-    if let Some(left) = left {
-        left.set([account.left(new.unwrap_or(state), reading, within)]);
-    }
-    proposal
-}
+/// Where speed does not count.
+impl Deref for Plan {
+    type Target = dyn Algorithm;
 
-/// The stamp that is the mark of a log's permits.
-#[expect(clippy::cast_possible_truncation, reason = "it was made of 64 bits")]
-const fn stamp_of(mark: u128) -> u64 {
-    mark as u64
+    fn deref(&self) -> &Self::Target {
+        with_algorithm!(self, algorithm => algorithm)
+    }
 }

@@ -3,6 +3,47 @@
 use super::hint::Hint;
 use super::ring::Rings;
 use super::word::{AtomicWord, Word};
+use crate::decision::PerQuota;
+
+/// An algorithm, with the numbers of its quotas.
+pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
+    /// Decides a request for at most as many permits as the least limit, on a word that was loaded
+    /// before the clock was read, and that is not held; nor frozen, unless the request peeks. Writes
+    /// the permits left after the answer to `left`.
+    fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal;
+
+    /// The same for a key without permits, which gets none before that time, whatever the clock
+    /// reads. Waits are counted from the clock.
+    fn propose_first(&self, seen: Seen<'_>, not_before: u64, ask: Ask, left: Option<&mut PerQuota>) -> Proposal;
+
+    /// The word after a refund of up to `cost` permits with this mark, and the number of them. If
+    /// none can be refunded, the word is the same, or `None` if another thread has changed it.
+    fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)>;
+
+    /// The first time from which a key with this word is no different from a new one.
+    fn over_at(&self, place: Place<'_>, word: Word) -> u64;
+
+    /// A frozen word of a key, as it goes on under other quotas of the algorithm in another arena.
+    fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word
+    where
+        Self: Sized;
+
+    /// A time that is no earlier than any stamp of a word: forgotten, the key gets none before it.
+    /// Reserved stamps are left out.
+    fn latest(&self, _: Word, reading: u64) -> u64 {
+        reading
+    }
+
+    /// The slots that a word takes in another arena, at most.
+    fn slots(&self, _: Word) -> usize {
+        0
+    }
+
+    /// Bytes on the heap.
+    fn bytes(&self) -> usize {
+        0
+    }
+}
 
 /// The word of a key, and the rings of its arena.
 #[derive(Clone, Copy)]

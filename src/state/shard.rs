@@ -9,7 +9,8 @@ use super::claims::{CellName, Cells, Claims, Part};
 use super::hint::Hint;
 use super::key::Key;
 use super::places::{Places, Taken};
-use super::request::{Ask, Place, Proposal, Seen};
+use super::plan::{Plan, with_algorithm};
+use super::request::{Algorithm, Ask, Place, Proposal, Seen};
 use super::root::{Loaded, Root, loaded};
 use super::sync::{AtomicU64, Ordering};
 use super::versions::{Plans, Version};
@@ -124,10 +125,13 @@ impl Seat {
 
     /// The answer to a request for at most as many permits as the limit.
     #[inline(always)]
-    fn propose(&self, Request { key, ask }: Request, left: Option<&mut PerQuota>) -> Proposal {
+    fn propose(&self, Request { key, ask }: Request, mut left: Option<&mut PerQuota>) -> Proposal {
         let plan = &self.version(key).plan;
         match self.vacant_until {
-            None => plan.propose(self.seen(), ask, left),
+            None => match plan.denied_by_hint(self.seen(), ask, left.as_deref_mut()) {
+                Some((wait_ns, quota)) => Proposal::Deny { wait_ns, quota, word: None },
+                None => plan.propose(self.seen(), ask, left),
+            },
             Some(not_before) => plan.propose_first(self.seen(), not_before, ask, left),
         }
     }
@@ -249,15 +253,15 @@ impl<'a, C: Clock> Context<'a, C> {
         time_of(self.clock.now())
     }
 
-    /// Decides a request of a key that has permits. `None` if only [`prepare`](Self::prepare) can:
-    /// the key has none, moves, is held by a joint claim, or has a limit below the cost.
+    /// Decides a request for some permits of a key that has had some. `None` if only
+    /// [`prepare`](Self::prepare) can: the key has none, moves, is held by a joint claim, or has a limit
+    /// below the cost.
     #[inline(always)]
-    pub(super) fn decide(self, request: Request, mut left: Option<&mut PerQuota>) -> Option<Answer> {
-        let Request { key, ask } = request;
+    pub(super) fn decide(self, key: Key, cost: u32, mut left: Option<&mut PerQuota>) -> Option<Answer> {
         let root = self.shard.root.load();
         let Found::Cell(_, cell) = root.find(key) else { return None };
         let version = root.plans.of(key);
-        if ask.cost > version.most {
+        if cost > version.most {
             return None;
         }
         let mut lost = 0;
@@ -267,18 +271,15 @@ impl<'a, C: Clock> Context<'a, C> {
                 return None;
             }
             let seen = Seen { place: root.place_of(cell), word, now: self.now() };
-            let (decision, new, mark) = match version.plan.propose(seen, ask, left.as_deref_mut()) {
-                Proposal::Admit { word: new, mark, delay_ns } => (FastDecision::admitted(delay_ns), Some(new), mark),
-                Proposal::Deny { wait_ns, quota, word: new } => (FastDecision::denied(wait_ns, quota), new, 0),
-                Proposal::Lost => {
-                    back_off(&mut lost);
-                    continue;
-                }
-            };
-            let charged = Charged { mark, life: cell.hint.life() };
-            if new.is_none_or(|new| cell.word.swap(word, new)) {
+            let (ask, hinted) = (Ask::acquire(cost), left.as_deref_mut());
+            if let Some((wait_ns, quota)) = version.plan.denied_by_hint(seen, ask, hinted) {
+                return Some((FastDecision::denied(wait_ns, quota), Charged::default()));
+            }
+            let (left, life) = (left.as_deref_mut(), cell.hint.life());
+            let decided = with_algorithm!(&version.plan, algorithm => decide(algorithm, seen, cost, left));
+            if let Some((decision, mark)) = decided {
                 self.keep_up(&root);
-                return Some((decision, charged));
+                return Some((decision, Charged { mark, life }));
             }
             back_off(&mut lost);
         }
@@ -487,6 +488,23 @@ impl<'a, C: Clock> Context<'a, C> {
         }
         Err(earliest)
     }
+}
+
+/// Decides a request, and swaps the word. Returns the mark of the permits, too; `None` if another
+/// thread was faster.
+#[inline(never)]
+fn decide(
+    algorithm: &impl Algorithm,
+    seen: Seen<'_>,
+    cost: u32,
+    left: Option<&mut PerQuota>,
+) -> Option<(FastDecision, u128)> {
+    let (decision, new, mark) = match algorithm.propose(seen, Ask::acquire(cost), left) {
+        Proposal::Admit { word, mark, delay_ns } => (FastDecision::admitted(delay_ns), Some(word), mark),
+        Proposal::Deny { wait_ns, quota, word } => (FastDecision::denied(wait_ns, quota), word, 0),
+        Proposal::Lost => return None,
+    };
+    new.is_none_or(|new| seen.place.word.swap(seen.word, new)).then_some((decision, mark))
 }
 
 /// Waits a little longer after each lost swap.

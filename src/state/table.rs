@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::claims::{Claims, Part};
-use super::key::Key;
+use super::key::{Key, MOST_SHARD_BITS};
 use super::places::Places;
-use super::request::{Ask, Seen};
+use super::request::Seen;
 use super::shard::{Charged, Context, Request, Shard, Shared};
 use super::versions::{Plans, Version};
 use super::word::time_of;
@@ -15,9 +15,6 @@ use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::CachePadded;
 use crate::sync::plain::{AtomicU64, Ordering};
-
-/// The most shards, as a power of two.
-const MOST_SHARD_BITS: u32 = if cfg!(tollgate_loom) { 0 } else { 4 };
 
 /// A table with fewer keys for each shard has fewer shards: a request at the cap looks at all cells
 /// of a small table.
@@ -153,12 +150,12 @@ impl Table {
     pub(crate) fn decide(
         &self,
         fingerprint: Fingerprint,
-        ask: Ask,
+        cost: u32,
         clock: &impl Clock,
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
-        let request = Request { key: Key::of(fingerprint), ask };
-        self.with(request.key, clock).decide(request, left).map(|(decision, _)| decision)
+        let key = Key::of(fingerprint);
+        self.with(key, clock).decide(key, cost, left).map(|(decision, _)| decision)
     }
 
     #[cold]

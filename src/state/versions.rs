@@ -8,6 +8,7 @@ use super::key::Key;
 use super::plan::Plan;
 use super::request::{Ask, Proposal, Seen};
 use super::root::ARC;
+use super::word::TIME_ZERO;
 use crate::decision::{Denial, FastDecision, PerQuota};
 use crate::quota::Quota;
 
@@ -54,7 +55,7 @@ impl Version {
     /// The version of validated quotas.
     fn new(quotas: &[Quota]) -> Self {
         let most = quotas.iter().map(Quota::limit).min().unwrap_or(0);
-        Self { quotas: quotas.into(), plan: Plan::new(quotas), most }
+        Self { quotas: quotas.into(), plan: Plan::new(quotas, TIME_ZERO), most }
     }
 
     /// Bytes on the heap, with its own and those of its `Arc`.

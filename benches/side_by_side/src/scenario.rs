@@ -33,7 +33,7 @@ pub struct Scenario {
     pub who: &'static [Name],
     /// How many threads ask at once; each number is a run of its own.
     pub threads: &'static [usize],
-    /// The most that tollgate may cost in proportion to governor.
+    /// The most that tollgate's time may be, as a share of a peer's.
     pub targets: &'static [Target],
     /// Memory that it takes to have all contenders there at once, where that is a lot.
     pub gigabytes: u32,
@@ -41,14 +41,19 @@ pub struct Scenario {
     pub measure: fn(&Scenario, Plan, &ProgressBar) -> Measured,
 }
 
-/// What we aim for beside governor with so many threads.
+/// What we aim for with so many threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
     /// Threads that ask at once.
     pub threads: usize,
-    /// The most that tollgate's time may be, as a share of governor's.
-    pub governor: f64,
+    /// The most that the log's time may be, as a share of governor's.
+    pub log: f64,
+    /// The same of the bucket.
+    pub bucket: f64,
 }
+
+/// The most that the log's time may be as a share of any other exact log's, with many keys.
+const EXACT: f64 = 0.75;
 
 /// Which clock tollgate reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,11 +104,9 @@ impl Scenario {
     pub fn target(&self, ours: Name, peer: Name, threads: usize) -> Option<f64> {
         let beside_governor = self.targets.iter().find(|target| target.threads == threads);
         match (ours, peer) {
-            (Name::Tollgate, Name::Governor) => beside_governor.map(|target| target.governor),
-            (Name::Bucket, Name::Governor) => beside_governor.map(|_| if threads == 1 { 0.60 } else { 0.50 }),
-            // Stated for the same scenarios and threads.
-            (Name::Tollgate, Name::RateNet) => beside_governor.map(|_| 0.35),
-            (Name::Tollgate, Name::OneLock) => beside_governor.map(|_| if threads == 1 { 0.25 } else { 0.10 }),
+            (Name::Tollgate, Name::Governor) => beside_governor.map(|target| target.log),
+            (Name::Bucket, Name::Governor) => beside_governor.map(|target| target.bucket),
+            (Name::Tollgate, _) if self.popularity.keys() > 1 => Some(EXACT),
             _ => None,
         }
     }

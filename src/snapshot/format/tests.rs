@@ -97,7 +97,7 @@ fn quotas_that_a_key_cannot_have_are_a_contradiction() {
 fn denials_that_no_penalty_can_have_counted_are_a_contradiction() {
     let quota = Quota::per_hour(3);
     let minute = core::time::Duration::from_secs(60);
-    let stamps = crate::state::export::Export::Stamps(vec![1]);
+    let stamps = crate::state::export::Export::Stamps(vec![(1, 1)]);
     let account = crate::state::export::Export::Account { at: 1, state: 1 };
     for (dimension, key, export, is_possible) in [
         (0, 16, &stamps, true),
@@ -120,7 +120,7 @@ fn a_key_with_more_stamps_than_a_log_holds_is_a_contradiction() {
     let quota = Quota::per_hour(3);
     let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
     snapshot.keys.truncate(1);
-    snapshot.keys[0].1 = crate::state::export::Export::Stamps(vec![0; 2 * Quota::MAX_LIMIT as usize + 1]);
+    snapshot.keys[0].1 = crate::state::export::Export::Stamps(vec![(0, 1); 2 * Quota::MAX_LIMIT as usize + 1]);
     assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
 }
 
@@ -128,7 +128,7 @@ fn a_key_with_more_stamps_than_a_log_holds_is_a_contradiction() {
 fn a_key_with_more_than_its_plan_can_have_is_a_contradiction() {
     let quota = Quota::token_bucket(3, 1, core::time::Duration::from_secs(1));
     let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
-    snapshot.keys[0].1 = crate::state::export::Export::Stamps(vec![1]);
+    snapshot.keys[0].1 = crate::state::export::Export::Stamps(vec![(1, 1)]);
     assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
     snapshot.keys[0].1 = crate::state::export::Export::Account { at: 0, state: u128::MAX };
     assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));

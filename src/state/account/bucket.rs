@@ -108,22 +108,10 @@ impl Bucket {
     fn owes_for(&self, full_at: u128, now: u64) -> u64 {
         self.rate.ns_up(full_at.saturating_sub(self.rate.ticks(now) + self.fills_in))
     }
-
-    /// The state under this quota. As many permits are missing as from the other bucket, at most
-    /// all of them; and as many are owed to reservations, at most as many again. Permits that the
-    /// other bucket granted are not refunded to this one.
-    pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
-        let (fields, ticks) = (Fields::of(state), from.rate.ticks(now));
-        let lacks = fields.full_at.saturating_sub(ticks);
-        let owes = lacks.saturating_sub(from.fills_in);
-        let same = |ticks| self.rate.same_permits(from.rate, ticks).min(self.fills_in);
-        let full_at = self.rate.ticks(now) + same(lacks - owes) + same(owes);
-        Fields { full_at, opened: (fields.opened + 1) & most(OPENED_BITS), refunds: 0 }.state()
-    }
 }
 
 impl Account for Bucket {
-    #[inline]
+    #[inline(always)]
     fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict {
         let before = self.at(state, now);
         let full_at = before.full_at + self.rate.ticks_of(cost);
@@ -152,6 +140,18 @@ impl Account for Bucket {
         let full_at = held.full_at.saturating_sub(self.rate.ticks_of(permits));
         // At the largest that its field can hold, `refunds` stays.
         (permits > 0).then(|| (Fields { full_at, refunds: held.refunds + 1, ..held }.state(), permits))
+    }
+
+    /// The state under this quota. As many permits are missing as from the other bucket, at most
+    /// all of them; and as many are owed to reservations, at most as many again. Permits that the
+    /// other bucket granted are not refunded to this one.
+    fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
+        let (fields, ticks) = (Fields::of(state), from.rate.ticks(now));
+        let lacks = fields.full_at.saturating_sub(ticks);
+        let owes = lacks.saturating_sub(from.fills_in);
+        let same = |ticks| self.rate.same_permits(from.rate, ticks).min(self.fills_in);
+        let full_at = self.rate.ticks(now) + same(lacks - owes) + same(owes);
+        Fields { full_at, opened: (fields.opened + 1) & most(OPENED_BITS), refunds: 0 }.state()
     }
 
     #[cfg(feature = "snapshot")]

@@ -101,24 +101,10 @@ impl<const WARMS_UP: bool> Line<WARMS_UP> {
         let largest = if WARMS_UP { self.rate.ticks(self.max_delay) } else { self.rate.ticks_of(self.limit) };
         self.rate.ticks(now) + 2 * largest
     }
-
-    /// The state under this quota: free when it would have been, or earlier if this line can't be
-    /// that long. A warm-up is as cold, in proportion.
-    pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
-        let [free_at, rest] = if WARMS_UP { from.at(state, now) } else { from.fields(state) };
-        let free_at = self.rate.same_time(from.rate, free_at).min(self.latest(now));
-        // Receipts of before are told apart. Rates may have the same ticks, so a warm-up may be as it was.
-        if !WARMS_UP {
-            return self.state(free_at, (rest + 1) % (1 << 32));
-        }
-        let rest = self.store.as_cold(from.store, rest);
-        let converted = self.state(free_at, rest);
-        if converted == state { self.state(free_at, rest + 1) } else { converted }
-    }
 }
 
 impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
-    #[inline]
+    #[inline(always)]
     fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict {
         let within = within.unwrap_or(if WARMS_UP { 0 } else { u64::MAX });
         let [free_at, rest] = self.at(state, now);
@@ -137,6 +123,20 @@ impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
         let is_last = state == after && free_at > self.rate.ticks(now);
         let free_at = free_at.saturating_sub(self.rate.ticks_of(cost) + longer);
         is_last.then(|| (self.state(free_at, rest), cost))
+    }
+
+    /// The state under this quota: free when it would have been, or earlier if this line can't be
+    /// that long. A warm-up is as cold, in proportion.
+    fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
+        let [free_at, rest] = if WARMS_UP { from.at(state, now) } else { from.fields(state) };
+        let free_at = self.rate.same_time(from.rate, free_at).min(self.latest(now));
+        // Receipts of before are told apart. Rates may have the same ticks, so a warm-up may be as it was.
+        if !WARMS_UP {
+            return self.state(free_at, (rest + 1) % (1 << 32));
+        }
+        let rest = self.store.as_cold(from.store, rest);
+        let converted = self.state(free_at, rest);
+        if converted == state { self.state(free_at, rest + 1) } else { converted }
     }
 
     #[cfg(feature = "snapshot")]

@@ -1,6 +1,7 @@
 //! Every account against what each algorithm must answer, worked out the naive way.
 
 mod against_oracle;
+mod any;
 mod changes;
 mod examples;
 mod lives;

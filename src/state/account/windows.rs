@@ -163,15 +163,6 @@ impl<const SLIDES: bool> Windows<SLIDES> {
         }
     }
 
-    /// The state under this quota: the counts that still count, by either length.
-    pub(super) fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
-        from.live(Self::counts(state), now).map_or(0, |counts| {
-            // The window before the current one has another start under another length.
-            let is_other = counts.previous > 0 && self.window != from.window;
-            self.aligned(Counts { moves: counts.moves + u64::from(is_other), ..counts }, now)
-        })
-    }
-
     /// The state with the counts in the aligned window of that time, if windows are aligned.
     fn aligned(&self, before: Counts, now: u64) -> u128 {
         let Some(counts) = self.live(before, now) else { return 0 };
@@ -187,7 +178,7 @@ impl<const SLIDES: bool> Windows<SLIDES> {
 }
 
 impl<const SLIDES: bool> Account for Windows<SLIDES> {
-    #[inline]
+    #[inline(always)]
     fn decide(&self, state: u128, now: u64, cost: u32, _: Option<u64>) -> Verdict {
         let (counts, cost) = (self.at(state, now), u64::from(cost));
         let current = counts.current + cost;
@@ -213,6 +204,15 @@ impl<const SLIDES: bool> Account for Windows<SLIDES> {
         let permits = count(*charged).min(cost);
         *charged -= u64::from(permits);
         (held.moves == then.moves && now < until && permits > 0).then(|| (Self::state(held), permits))
+    }
+
+    /// The state under this quota: the counts that still count, by either length.
+    fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
+        from.live(Self::counts(state), now).map_or(0, |counts| {
+            // The window before the current one has another start under another length.
+            let is_other = counts.previous > 0 && self.window != from.window;
+            self.aligned(Counts { moves: counts.moves + u64::from(is_other), ..counts }, now)
+        })
     }
 
     #[cfg(feature = "snapshot")]

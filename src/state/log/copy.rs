@@ -1,13 +1,14 @@
 //! A log's permits from one ring to another: refunds, rebuilds and snapshots.
 
 use super::{Layout, LogPlan, LogState, View};
-use crate::state::request::{Place, Seen};
+use crate::state::request::Seen;
 use crate::state::ring::Rings;
 use crate::state::word::Word;
 
 impl<L: Layout> LogPlan<L> {
-    /// See [`Plan::refund`](crate::state::plan::Plan::refund). `stamp` is that of the permits.
-    pub(in crate::state) fn refund(&self, seen: Seen<'_>, cost: u32, stamp: u64) -> Option<(Word, u32)> {
+    /// See [`Algorithm::refund`](crate::state::request::Algorithm::refund). `stamp` is that of the
+    /// permits.
+    pub(super) fn take_off(&self, seen: Seen<'_>, cost: u32, stamp: u64) -> Option<(Word, u32)> {
         let view = View::of(self.layout, seen);
         let mut permits: Vec<_> = L::permits_from(&view, self.live_from(view.lasting(view.state.newest))).collect();
         // If refused requests count, the log remembers the newest.
@@ -29,7 +30,7 @@ impl<L: Layout> LogPlan<L> {
 
     /// The word of the log under other quotas in another arena, as far as its permits may ever count.
     /// The word must be frozen.
-    pub(in crate::state) fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word {
+    pub(super) fn copied_to(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word {
         let view = View::of(self.layout, seen);
         // What has expired does not come back under a longer window.
         let passed = if under.window() > self.window() { view.kept_by() } else { view.lasting(view.state.newest) };
@@ -63,31 +64,6 @@ impl<L: Layout> LogPlan<L> {
         let live_from = self.live_from(passed.min(self.layout.begun(newest)));
         stamps.retain(|&(stamp, _)| stamp >= live_from);
         packed::<L>(rings, newest, newest > step, &stamps)
-    }
-
-    /// The first time from which the log is no different from that of a new key, but for the stamps
-    /// that it may grant. As of this word, if it still stands.
-    pub(in crate::state) fn over_at(&self, place: Place<'_>, word: Word) -> u64 {
-        let view = View::of(self.layout, Seen { place, word, now: 0 });
-        // If all permits with the newest stamp were refunded, this is an earlier one, or none.
-        let last = match L::back(&view, 1) {
-            0 => view.state.newest,
-            last => view.state.newest.max(last + self.window()),
-        };
-        self.layout.end_of(last)
-    }
-
-    /// A time that is no earlier than the first moment of any stamp of a word. Reserved stamps are
-    /// left out.
-    pub(in crate::state) fn latest(&self, word: Word, reading: u64) -> u64 {
-        let LogState { newest, reserved, .. } = L::unpack(word);
-        let begun = self.layout.begun(newest);
-        if reserved { reading } else { reading.max(self.layout.end_of(begun) + u64::from(begun < newest)) }
-    }
-
-    /// The slots that a word takes in another arena, at most.
-    pub(in crate::state) fn slots(word: Word) -> usize {
-        L::unpack(word).ring.len()
     }
 }
 

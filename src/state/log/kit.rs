@@ -3,7 +3,7 @@
 use super::{LogPlan, Permits};
 use crate::decision::PerQuota;
 use crate::quota::Quota;
-use crate::state::request::{Ask, Place, Proposal, Seen};
+use crate::state::request::{Algorithm, Ask, Place, Proposal, Seen};
 use crate::state::word::Word;
 use core::time::Duration;
 
@@ -23,6 +23,11 @@ pub(super) fn plan(quotas: &[(u32, u64)]) -> LogPlan<Permits> {
 impl LogPlan<Permits> {
     pub(super) fn decide(&self, place: Place<'_>, word: Word, now: u64, cost: u32, within: u64) -> Option<Answer> {
         let ask = if within == 0 { Ask::acquire(cost) } else { Ask::reserve(cost, within) };
+        if ask == Ask::acquire(1) {
+            if let Some((wait_ns, quota)) = self.denied_by_hint(Seen { place, word, now }, None) {
+                return Some(Answer::Denied { wait_ns, quota });
+            }
+        }
         let (new, answer) = match self.propose(Seen { place, word, now }, ask, None) {
             Proposal::Admit { word, mark, delay_ns } => {
                 let stamp = u64::try_from(mark).expect("a stamp");
@@ -36,7 +41,7 @@ impl LogPlan<Permits> {
 
     /// Refunds, and returns how many permits.
     pub(super) fn take_back(&self, place: Place<'_>, word: Word, now: u64, cost: u32, stamp: u64) -> Option<u32> {
-        let (new, permits) = self.refund(Seen { place, word, now }, cost, stamp)?;
+        let (new, permits) = self.refund(Seen { place, word, now }, cost, stamp.into())?;
         (permits == 0 || place.word.swap(word, new)).then_some(permits)
     }
 

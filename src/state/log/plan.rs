@@ -61,7 +61,7 @@ impl<L> LogPlan<L> {
     }
 
     /// Bytes on the heap.
-    pub(in crate::state) fn bytes(&self) -> usize {
+    pub(super) fn bytes_of_bounds(&self) -> usize {
         size_of_val(&*self.more) + size_of_val(&*self.given)
     }
 
@@ -74,6 +74,12 @@ impl<L> LogPlan<L> {
     #[inline]
     pub(super) fn bound(&self, number: usize) -> Bound {
         if number == 0 { self.widest } else { self.more[number - 1] }
+    }
+
+    /// The quota, if there is one.
+    #[inline]
+    pub(super) fn only(&self) -> Option<&Bound> {
+        if let [only] = &*self.given { Some(only) } else { None }
     }
 
     pub(super) fn given(&self) -> impl Iterator<Item = Bound> {

@@ -25,8 +25,7 @@
 //! total would exceed 31 bits is copied, and what counts, at most 2^30, is counted anew.
 
 use super::{Claim, Layout, LogPlan, LogState, View, bisect};
-use crate::clock::nanos;
-use crate::quota::{Kind, Quota};
+use crate::quota::Quota;
 use crate::state::ring::Rings;
 use crate::state::sync::Ordering;
 use crate::state::word::{RingRef, TIME_ZERO, Word};
@@ -52,12 +51,10 @@ const MAX_TOTAL: u32 = (1 << Entry::TOTAL_BITS) - 1;
 
 impl LogPlan<Steps> {
     /// The plan of a validated quota, if it is a quantised log.
-    pub(in crate::state) fn of(quota: &Quota) -> Option<Self> {
-        let Kind::QuantisedLog { window, resolution } = quota.kind() else { return None };
-        let resolution = nanos(resolution).max(1);
-        let window = nanos(window) / resolution;
+    pub(in crate::state) fn new(quota: &Quota, window: u64, resolution: u64) -> Self {
+        let (resolution, window) = (resolution.max(1), window / resolution.max(1));
         let layout = Steps { resolution, origin: TIME_ZERO.saturating_sub(window * resolution) };
-        Some(Self::of_quotas(layout, &[*quota], |_| window))
+        Self::of_quotas(layout, &[*quota], |_| window)
     }
 }
 
@@ -100,6 +97,8 @@ impl View<'_, Steps> {
 /// its slot, which names the ring, too.
 impl Layout for Steps {
     const RESERVES: bool = false;
+    #[cfg(feature = "snapshot")]
+    const MOST: u32 = Quota::MAX_CAPACITY;
 
     /// The newest step has begun by some clock. A reading from before **counts as its first
     /// moment**. So steps never decrease, and what had expired when a step began counts at no later

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::kit::{Answer, plan};
 use super::*;
 use crate::state::hint::Hint;
-use crate::state::request::Place;
+use crate::state::request::{Algorithm, Place};
 use crate::state::word::AtomicWord;
 
 mod packing;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::decision::{Denial, PerQuota};
 use crate::quota::Quota;
+use crate::state::key::MOST_SHARD_BITS;
 use crate::state::word::TIME_ZERO;
 use core::time::Duration;
 
@@ -24,7 +25,9 @@ impl Clock for At {
 
 /// Spreads small numbers as a fingerprint does.
 pub(in crate::state) fn key(number: u64) -> Key {
-    Key { tag: (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) & !0xf | 0x10 }
+    let spread = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = spread(number + 1) & !0xf | 0x10;
+    Key { tag: spread(mixed ^ mixed >> 32) >> MOST_SHARD_BITS & !0xf | 0x10 }
 }
 
 pub(in crate::state) fn log(limit: u32, window: u64) -> Quota {
@@ -71,7 +74,7 @@ impl World {
 
     /// Decides a request as a table does, without a collection at the key cap.
     pub(in crate::state) fn decide(&self, request: Request, clock: &impl Clock) -> Result<super::Answer, Full> {
-        if let Some(answer) = self.with(clock).decide(request, None) {
+        if let Some(answer) = self.with(clock).decide(request.key, request.ask.cost, None) {
             return Ok(answer);
         }
         let mut lost = 0;

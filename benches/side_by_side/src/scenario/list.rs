@@ -23,7 +23,7 @@ const DENIED: Scenario = Scenario {
     decisions: 500_000,
     who: &Name::ALL,
     threads: &[1, 2, 4, 8],
-    targets: &[Target { threads: 1, governor: 0.60 }, Target { threads: 2, governor: 0.20 }],
+    targets: &[Target { threads: 1, log: 0.65, bucket: 0.55 }, Target { threads: 2, log: 0.30, bucket: 0.30 }],
     gigabytes: 0,
     measure: rounds::measure::<u64>,
 };
@@ -35,7 +35,7 @@ const ADMITTED: Scenario = Scenario {
     name: "one key, admitted",
     window: Duration::from_nanos(500),
     admits: Admits::Everything,
-    targets: &[Target { threads: 1, governor: 0.65 }, Target { threads: 2, governor: 0.60 }],
+    targets: &[Target { threads: 1, log: 0.75, bucket: 0.65 }, Target { threads: 2, log: 0.45, bucket: 0.45 }],
     ..DENIED
 };
 
@@ -45,7 +45,7 @@ const ZIPF: Scenario = Scenario {
     window: TEN_MINUTES,
     admits: Admits::LimitOfEachKey,
     decisions: 300_000,
-    targets: &[Target { threads: 1, governor: 0.80 }, Target { threads: 2, governor: 0.50 }],
+    targets: &[Target { threads: 1, log: 1.50, bucket: 0.70 }, Target { threads: 2, log: 0.90, bucket: 0.50 }],
     ..DENIED
 };
 
@@ -55,7 +55,7 @@ const UNIFORM: Scenario = Scenario {
     limit: 16,
     decisions: 150_000,
     threads: &[1, 2],
-    targets: &[Target { threads: 1, governor: 1.00 }, Target { threads: 2, governor: 0.60 }],
+    targets: &[Target { threads: 1, log: 1.20, bucket: 0.65 }, Target { threads: 2, log: 0.80, bucket: 0.55 }],
     ..ZIPF
 };
 
@@ -64,12 +64,18 @@ pub const ALL: &[Scenario] = &[
     DENIED,
     ADMITTED,
     ZIPF,
+    Scenario {
+        name: "uniform, 100 k keys",
+        popularity: Popularity::Uniform { keys: 100_000 },
+        targets: &[Target { threads: 1, log: 1.20, bucket: 0.80 }, Target { threads: 2, log: 0.70, bucket: 0.60 }],
+        ..UNIFORM
+    },
     UNIFORM,
     Scenario {
         name: "one key, denied, coarse clock",
         clock: TollgateClock::Coarse,
         threads: &[1],
-        targets: &[Target { threads: 1, governor: 0.30 }],
+        targets: &[],
         ..DENIED
     },
     Scenario {
@@ -81,6 +87,7 @@ pub const ALL: &[Scenario] = &[
         decisions: 250_000,
         who: &[Name::Bucket, Name::Governor],
         threads: &[1, 2],
+        targets: &[],
         ..ADMITTED
     },
     Scenario {
@@ -98,7 +105,7 @@ pub const ALL: &[Scenario] = &[
         // Names are drawn beforehand like other keys, and are larger.
         decisions: 75_000,
         threads: &[1, 2],
-        targets: &[],
+        targets: &[Target { threads: 1, log: 1.10, bucket: 0.65 }, Target { threads: 2, log: 0.75, bucket: 0.50 }],
         measure: rounds::measure::<String>,
         ..ZIPF
     },

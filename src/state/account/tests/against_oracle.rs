@@ -2,11 +2,15 @@
 
 use proptest::prelude::*;
 
-use super::super::any::AnyAccount;
 use super::super::{Account, STATE_BITS, Verdict};
+use super::any::AnyAccount;
 use super::oracle::{Meter, Naive};
 use super::traffic::{END_OF_TIME, account, lengths, meter, origin, requests};
 use crate::decision::Left;
+use crate::state::hint::Hint;
+use crate::state::request::{self, Ask, Place, Proposal, Seen};
+use crate::state::ring::Rings;
+use crate::state::word::{AtomicWord, Word};
 
 struct Run {
     meter: Meter,
@@ -153,9 +157,12 @@ proptest! {
     fn a_request_of_no_permits_is_admitted_at_once(
         meter in meter(), state in 0..1_u128 << STATE_BITS, now: u64, within: u64,
     ) {
-        let account = account(meter, 1 << 60);
-        let admitted = Verdict::Admit { state, delay_ns: 0 };
-        prop_assert_eq!(account.decide(state, now, 0, None), admitted);
-        prop_assert_eq!(account.decide(state, now, 0, Some(within)), admitted);
+        let (account, word, hint, rings) = (account(meter, 1 << 60), AtomicWord::new(), Hint::new(), Rings::with_room(0));
+        let place = Place { word: &word, hint: &hint, rings: &rings };
+        let seen = Seen { place, word: Word::of(state), now };
+        let admitted = Proposal::Admit { word: Word::of(state), mark: state, delay_ns: 0 };
+        let propose = |ask| request::Algorithm::propose(&account, seen, ask, None);
+        prop_assert_eq!(propose(Ask::acquire(0).peek()), admitted);
+        prop_assert_eq!(propose(Ask::reserve(0, within).peek()), admitted);
     }
 }

@@ -4,11 +4,11 @@ use core::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::any::AnyAccount;
 use super::super::bucket::Bucket;
 use super::super::line::Queue;
 use super::super::windows::{Counter, Window};
 use super::super::{Account, STATE_BITS, Verdict};
+use super::any::AnyAccount;
 use super::traffic::{END_OF_TIME, START_OF_TIME, account, lengths, meter, origin, quota, requests};
 use crate::decision::Left;
 use crate::quota::Quota;

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::super::any::AnyAccount;
 use super::super::{Account, Verdict};
+use super::any::AnyAccount;
 use super::models::bucket::Bucket;
 use super::models::queue::Queue;
 use super::models::windows::{Kind, Windows};

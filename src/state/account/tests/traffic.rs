@@ -4,9 +4,10 @@ use core::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::{any::AnyAccount, windows::Counter};
+use super::any::AnyAccount;
 use super::oracle::Meter;
 use crate::quota::Quota;
+use crate::state::account::windows::Counter;
 
 /// No reading is later.
 pub(super) const END_OF_TIME: u64 = (1 << 62) - (1 << 34) - 1;

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::any::AnyAccount;
 use super::super::line::WarmUp;
 use super::super::{Account, STATE_BITS, Verdict};
+use super::any::AnyAccount;
 use super::traffic::{END_OF_TIME, START_OF_TIME, period, permits};
 use crate::decision::Left;
 use crate::quota::Quota;

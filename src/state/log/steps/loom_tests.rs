@@ -11,7 +11,7 @@ use super::*;
 use crate::decision::PerQuota;
 use crate::state::hint::Hint;
 use crate::state::log::LogPlan;
-use crate::state::request::{Place, Proposal, Seen};
+use crate::state::request::{Algorithm, Place, Proposal, Seen};
 use crate::state::sync::AtomicU64;
 use crate::state::word::AtomicWord;
 use crate::sync::check_model;
@@ -67,7 +67,7 @@ impl Model {
             Quota::quantised_log(limit, Duration::from_nanos(steps * RESOLUTION), Duration::from_nanos(RESOLUTION));
         Self {
             arenas: core::iter::repeat_with(Arena::new).take(arenas).collect(),
-            plan: LogPlan::<Steps>::of(&quota).unwrap(),
+            plan: LogPlan::<Steps>::new(&quota, steps * RESOLUTION, RESOLUTION),
             clock: AtomicU64::new(ORIGIN),
             granted: Mutex::default(),
             ever: Mutex::default(),
@@ -121,12 +121,13 @@ impl Model {
     fn ask(&self, cost: u32) -> Option<(u64, u32)> {
         loop {
             let (arena, word) = self.find();
-            let now = self.now();
-            match self.plan.propose(
-                Seen { place: arena.place(), word, now },
-                crate::state::request::Ask::acquire(cost),
-                None,
-            ) {
+            let (now, place) = (self.now(), arena.place());
+            let seen = Seen { place, word, now };
+            if let Some((wait_ns, _)) = if cost == 1 { self.plan.denied_by_hint(seen, None) } else { None } {
+                self.denied.lock().unwrap().push((now, cost, wait_ns));
+                return None;
+            }
+            match self.plan.propose(seen, crate::state::request::Ask::acquire(cost), None) {
                 Proposal::Admit { word: new, mark, .. } if arena.word.swap(word, new) => {
                     let permits = (u64::try_from(mark).unwrap(), cost);
                     self.ever.lock().unwrap().push(permits);
@@ -145,7 +146,7 @@ impl Model {
     fn refund(&self, step: u64, cost: u32) {
         loop {
             let (arena, word) = self.find();
-            match self.plan.refund(Seen { place: arena.place(), word, now: self.now() }, cost, step) {
+            match self.plan.refund(Seen { place: arena.place(), word, now: self.now() }, cost, step.into()) {
                 Some((_, 0)) => return,
                 Some((new, refunded)) if arena.word.swap(word, new) => {
                     assert_eq!(refunded, cost);

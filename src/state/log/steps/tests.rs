@@ -8,7 +8,7 @@ use super::*;
 use crate::decision::{Left, PerQuota};
 use crate::state::hint::Hint;
 use crate::state::log::LogPlan;
-use crate::state::request::{Ask, Place, Proposal, Seen};
+use crate::state::request::{Algorithm, Ask, Place, Proposal, Seen};
 use crate::state::word::AtomicWord;
 
 mod against_list;
@@ -32,7 +32,7 @@ impl Given {
     }
 
     fn plan(self) -> LogPlan<Steps> {
-        LogPlan::<Steps>::of(&self.quota()).expect("a quantised log")
+        LogPlan::<Steps>::new(&self.quota(), self.steps * self.resolution, self.resolution)
     }
 }
 
@@ -92,9 +92,8 @@ impl Key {
 
     fn refund(&self, plan: &LogPlan<Steps>, now: u64, cost: u32, mark: u128) -> u32 {
         let before = self.word.load();
-        let stamp = u64::try_from(mark).unwrap();
         let (word, refunded) =
-            plan.refund(Seen { place: self.place(), word: before, now }, cost, stamp).expect("no other thread");
+            plan.refund(Seen { place: self.place(), word: before, now }, cost, mark).expect("no other thread");
         assert!(self.word.swap(before, word));
         assert!(refunded > 0 || word == before);
         refunded
@@ -107,7 +106,7 @@ impl Key {
         }
         let moved = plan.moved(Seen { place: self.place(), word: word.frozen(), now }, plan, &next.rings);
         assert!(next.word.swap(Word::NEW, moved));
-        assert!(LogPlan::<Steps>::slots(moved) <= LogPlan::<Steps>::slots(word));
+        assert!(plan.slots(moved) <= plan.slots(word));
         next
     }
 }
@@ -119,7 +118,7 @@ fn the_permits_of_one_step_take_no_ring() {
     for now in [5, 10, 111, 115, 300] {
         assert!(key.admits(&plan, TIME_ZERO + now, 3));
     }
-    assert_eq!((key.rings.slots(), LogPlan::<Steps>::slots(key.word.load())), (0, 0));
+    assert_eq!((key.rings.slots(), plan.slots(key.word.load())), (0, 0));
 }
 
 #[test]
@@ -131,7 +130,7 @@ fn a_busy_key_has_two_slots_more_than_steps_and_no_second_ring_of_them() {
             assert!(key.admits(&plan, TIME_ZERO + 10 * step + 1, 1));
         }
         let most = usize::try_from(steps + 2).unwrap().next_power_of_two();
-        assert_eq!(LogPlan::<Steps>::slots(key.word.load()), most);
+        assert_eq!(plan.slots(key.word.load()), most);
         // Each ring is at least twice as long as the last, but for what lies between two in a page.
         assert!(key.rings.slots() < 3 * most as u64, "{steps} steps take {} slots", key.rings.slots());
     }

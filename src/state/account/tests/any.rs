@@ -1,0 +1,80 @@
+//! Any of the accounts, as tests name them.
+
+use super::super::bucket::Bucket;
+use super::super::line::{Queue, WarmUp};
+use super::super::windows::{Counter, Window};
+use super::super::{Account, Verdict};
+use crate::decision::Left;
+use crate::quota::Quota;
+use crate::state::plan::Plan;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AnyAccount {
+    Bucket(Bucket),
+    Queue(Queue),
+    Window(Window),
+    Counter(Counter),
+    WarmUp(WarmUp),
+}
+
+/// Calls the same function of whichever account it is.
+macro_rules! ask {
+    ($account:expr, $question:ident($($with:expr),*)) => {
+        match $account {
+            AnyAccount::Bucket(bucket) => bucket.$question($($with),*),
+            AnyAccount::Queue(queue) => queue.$question($($with),*),
+            AnyAccount::Window(window) => window.$question($($with),*),
+            AnyAccount::Counter(counter) => counter.$question($($with),*),
+            AnyAccount::WarmUp(warm_up) => warm_up.$question($($with),*),
+        }
+    };
+}
+
+impl AnyAccount {
+    /// The account of a validated quota. `None` for logs.
+    pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
+        Some(match Plan::new(&[quota], origin) {
+            Plan::Log(_) | Plan::QuantisedLog(_) => return None,
+            Plan::Bucket(bucket) => Self::Bucket(bucket),
+            Plan::Queue(queue) => Self::Queue(queue),
+            Plan::Window(window) => Self::Window(window),
+            Plan::Counter(counter) => Self::Counter(counter),
+            Plan::WarmUp(warm_up) => Self::WarmUp(warm_up),
+        })
+    }
+}
+
+impl Account for AnyAccount {
+    fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict {
+        ask!(self, decide(state, now, cost, within))
+    }
+
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
+        ask!(self, refund(state, now, after, cost))
+    }
+
+    fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
+        match (self, from) {
+            _ if self == from || state == 0 => state,
+            (Self::Bucket(to), Self::Bucket(from)) => to.converted(from, state, now),
+            (Self::Queue(to), Self::Queue(from)) => to.converted(from, state, now),
+            (Self::Window(to), Self::Window(from)) => to.converted(from, state, now),
+            (Self::Counter(to), Self::Counter(from)) => to.converted(from, state, now),
+            (Self::WarmUp(to), Self::WarmUp(from)) => to.converted(from, state, now),
+            _ => 0,
+        }
+    }
+
+    #[cfg(feature = "snapshot")]
+    fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
+        if state == 0 { 0 } else { ask!(self, moved_in_time(state, by, now)) }
+    }
+
+    fn left(&self, state: u128, now: u64, within: Option<u64>) -> Left {
+        ask!(self, left(state, now, within))
+    }
+
+    fn over_at(&self, state: u128) -> u64 {
+        ask!(self, over_at(state))
+    }
+}

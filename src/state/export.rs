@@ -116,7 +116,7 @@ impl Table {
     pub(crate) fn import_own(&self, tag: u64, quotas: &[Quota], clock: &impl Clock) -> Result<bool, ChangeError> {
         let Some(key) = Key::with_tag(tag).filter(|key| key.slot() < self.slots()) else { return Ok(false) };
         ChangeError::check(&self.version(key.slot()).quotas, quotas)?;
-        self.change_own(key, quotas, clock);
+        self.change_own(key, Some(quotas), clock);
         Ok(true)
     }
 

@@ -145,7 +145,7 @@ impl Table {
         }
         // The clock may panic here.
         for (key, prepared) in prepared.iter().flatten() {
-            self.with(*key, clock).keep_up(&prepared.arena);
+            self.with(*key, clock).keep_up(&prepared.seat.arena);
         }
         Some(denied.map_or(Decision::Admitted(admission), Decision::Denied))
     }
@@ -194,9 +194,9 @@ impl Table {
     /// The wait of a request for one permit of a key, if it would be denied by its quotas.
     pub(crate) fn denied_for(&self, key: Fingerprint, clock: &impl Clock) -> Option<u64> {
         let request = Request { key: Key::of(key), ask: Ask::acquire(1) };
-        match self.peek_known(request, clock, &mut { PerQuota::NONE })? {
-            Decision::Admitted(_) => None,
-            Decision::Denied(denial) => Some(denial.wait_ns()),
+        match self.with(request.key, clock).peek(request, &mut { PerQuota::NONE }) {
+            (Decision::Denied(denial), true) => Some(denial.wait_ns()),
+            _ => None,
         }
     }
 
@@ -221,13 +221,13 @@ impl Table {
         for (dimension, request) in asked.requests() {
             let left = &mut all.status.left;
             left.begin(dimension);
-            let (known, free) = (self.peek_known(request, clock, left), self.free_places());
-            all.has_new |= known.is_none();
-            let decision = known.unwrap_or_else(|| self.peek_new(request, clock, left));
+            let (decision, is_known) = self.with(request.key, clock).peek(request, left);
+            let free = self.free_places();
+            all.has_new |= !is_known;
             let is_denied = all.status.decision.is_denied() || without_place.is_some();
             // A key that never gets so many permits takes no place.
             let never_fits = matches!(decision, Decision::Denied(denial) if denial.never_fits());
-            let takes_place = known.is_none() && asked.ask.cost > 0 && !is_denied && !never_fits;
+            let takes_place = !is_known && asked.ask.cost > 0 && !is_denied && !never_fits;
             if takes_place && new >= free {
                 let wait_ns = self.make_room(new + 1, clock).err().filter(|_| self.free_places() <= free)?;
                 all.is_at_cap = true;
@@ -250,7 +250,7 @@ impl Table {
 
     /// Writes the permits left of a new key.
     fn tell_of_new(&self, Request { key, ask }: Request, clock: &impl Clock, left: &mut PerQuota) {
-        let _ = self.peek_new(Request { key, ask: Ask { cost: 0, ..ask } }, clock, left);
+        let _ = self.with(key, clock).peek(Request { key, ask: Ask { cost: 0, ..ask } }, left);
     }
 
     /// Opens the accounts of keys that start low and deny the request, which is the first to ask
@@ -264,7 +264,8 @@ impl Table {
     /// The same for one key.
     pub(super) fn open_low(&self, request: Request, clock: &impl Clock) {
         let with = self.with(request.key, clock);
-        if with.is_vacant(request.key) && self.peek_new(request, clock, &mut { PerQuota::NONE }).is_denied() {
+        let (decision, is_known) = with.peek(request, &mut { PerQuota::NONE });
+        if !is_known && decision.is_denied() {
             if self.free_places() == 0 {
                 let _ = self.make_room(1, clock);
             }

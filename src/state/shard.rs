@@ -16,7 +16,7 @@ use super::sync::{AtomicU64, Ordering};
 use super::versions::{Plans, Version};
 use super::word::{AtomicWord, Word, time_of};
 use crate::clock::Clock;
-use crate::decision::{FastDecision, PerQuota};
+use crate::decision::{Decision, FastDecision, PerQuota};
 use crate::sync::CachePadded;
 
 mod rebuild;
@@ -64,16 +64,7 @@ impl Cells for Shared {
     type Word = WordOf;
 
     fn word(&self, name: CellName) -> Option<WordOf> {
-        let shard = &self.shards[name.shard as usize];
-        let mut arena = Arc::clone(&shard.root.load());
-        while arena.number < name.arena {
-            arena = match arena.next() {
-                Next::Arena(next) => next,
-                // The root has been swapped meanwhile.
-                Next::Gone => Arc::clone(&shard.root.load()),
-                Next::None => return None,
-            };
-        }
+        let arena = self.shards[name.shard as usize].arenas().find(|arena| arena.number >= name.arena)?;
         (arena.number == name.arena).then_some(WordOf { arena, place: name.place as usize })
     }
 }
@@ -139,9 +130,7 @@ impl Seat {
 
 /// The answer to a request, which is so as soon as the word is swapped.
 pub(super) struct Prepared<'a> {
-    pub(super) arena: Loaded<Arena>,
-    place: usize,
-    old: Word,
+    pub(super) seat: Seat,
     /// The same word, if it stays.
     new: Word,
     pub(super) decision: FastDecision,
@@ -153,14 +142,15 @@ pub(super) struct Prepared<'a> {
 impl Prepared<'_> {
     /// Swaps the word, if it still stands. Returns whether it did.
     pub(super) fn commit(&self) -> bool {
-        self.new == self.old || self.arena.cell(self.place).word.swap(self.old, self.new)
+        self.new == self.seat.word || self.seat.cell().word.swap(self.seat.word, self.new)
     }
 
     /// The part of a joint claim, of a cell in this shard.
     pub(super) fn part(&self, shard: usize) -> Part<'_> {
+        let Seat { arena, place, word, .. } = &self.seat;
         #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
-        let name = CellName { shard: shard as u32, arena: self.arena.number, place: self.place as u32 };
-        Part { name, word: &self.arena.cell(self.place).word, old: self.old, new: self.new }
+        let name = CellName { shard: shard as u32, arena: arena.number, place: *place as u32 };
+        Part { name, word: &self.seat.cell().word, old: *word, new: self.new }
     }
 
     /// The word is swapped: the key has its place from now on.
@@ -185,15 +175,6 @@ impl Shard {
         Self { root: Root::new(first), floor: AtomicU64::new(0) }
     }
 
-    /// The answer to a request of a new key, and the permits left. Charges nothing.
-    pub(super) fn peek_new(&self, request: Request, now: u64, left: &mut PerQuota) -> FastDecision {
-        let (root, word, hint) = (self.root.load(), AtomicWord::new(), Hint::new());
-        let place = Place { word: &word, hint: &hint, rings: &root.rings };
-        let seen = Seen { place, word: Word::NEW, now };
-        let peeked = root.plans.of(request.key).peek(seen, request.ask, left);
-        peeked.expect("a new key has no word that changes")
-    }
-
     /// The root, and the arenas that its keys move to.
     fn arenas(&self) -> impl Iterator<Item = Arc<Arena>> {
         let root = || Arc::clone(&self.root.load());
@@ -213,11 +194,6 @@ impl Shard {
     /// The arena at which requests begin.
     pub(super) fn root(&self) -> Loaded<Arena> {
         self.root.load()
-    }
-
-    /// Reads the version of a key.
-    pub(super) fn version_of<T>(&self, key: Key, read: impl FnOnce(&Version) -> T) -> T {
-        read(self.root.load().plans.of(key))
     }
 
     /// The versions that decide for the keys.
@@ -316,8 +292,7 @@ impl<'a, C: Clock> Context<'a, C> {
             taken = None;
         }
         let charged = Charged { mark, life: seat.cell().hint.life() };
-        let Seat { arena, place, word: old, .. } = seat;
-        Ok(Some(Prepared { arena, place, old, new, decision, charged, taken }))
+        Ok(Some(Prepared { seat, new, decision, charged, taken }))
     }
 
     /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a
@@ -420,11 +395,16 @@ impl<'a, C: Clock> Context<'a, C> {
         }
     }
 
-    /// The answer to a request, and the permits left. Charges nothing. `None` if the key has no
-    /// permits.
-    pub(super) fn peek(self, request: Request, left: &mut PerQuota) -> Option<FastDecision> {
-        let Request { key, ask } = request;
-        self.look(key, |version, seen| version.peek(seen, ask, left))
+    /// The answer to a request, and whether the key has permits. Writes the permits left to `left`,
+    /// and charges nothing.
+    pub(super) fn peek(self, Request { key, ask }: Request, left: &mut PerQuota) -> (Decision, bool) {
+        if let Some(decision) = self.look(key, |version, seen| version.peek(seen, ask, left)) {
+            return (decision.into(), true);
+        }
+        let (root, word, hint) = (self.shard.root.load(), AtomicWord::new(), Hint::new());
+        let place = Place { word: &word, hint: &hint, rings: &root.rings };
+        let peeked = root.plans.of(key).peek(Seen { place, word: Word::NEW, now: self.now() }, ask, left);
+        (peeked.expect("a new key has no word that changes").into(), false)
     }
 
     /// Forgets the permits of a key. Returns whether it had any.

@@ -6,11 +6,11 @@ use super::claims::{Claims, Part};
 use super::key::{Key, MOST_SHARD_BITS};
 use super::places::Places;
 use super::request::Seen;
-use super::shard::{Charged, Context, Request, Shard, Shared};
+use super::shard::{Charged, Context, Shard, Shared};
 use super::versions::{Plans, Version};
 use super::word::time_of;
 use crate::clock::Clock;
-use crate::decision::{Decision, FastDecision, PerQuota};
+use crate::decision::{FastDecision, PerQuota};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::CachePadded;
@@ -136,7 +136,7 @@ impl Table {
     /// Reads the current version for a key.
     pub(crate) fn version_for<T>(&self, fingerprint: Fingerprint, read: impl FnOnce(&Version) -> T) -> T {
         let key = Key::of(fingerprint);
-        self.shard(key).version_of(key, read)
+        read(self.shard(key).root().plans.of(key))
     }
 
     /// The current quotas for a key.
@@ -188,16 +188,6 @@ impl Table {
         }
         // If it has seen no key with permits, there may be a place at once.
         Err(earliest.unwrap_or(0).saturating_sub(time_of(clock.now())).max(1))
-    }
-
-    /// The answer to a peek at a key with permits.
-    pub(super) fn peek_known(&self, request: Request, clock: &impl Clock, left: &mut PerQuota) -> Option<Decision> {
-        self.with(request.key, clock).peek(request, left).map(Decision::from)
-    }
-
-    /// The answer to a peek at a key without permits.
-    pub(super) fn peek_new(&self, request: Request, clock: &impl Clock, left: &mut PerQuota) -> Decision {
-        self.shard(request.key).peek_new(request, time_of(clock.now()), left).into()
     }
 
     /// Refunds the permits of a charge that still count, and returns how many.
@@ -281,7 +271,8 @@ impl Table {
     /// A change to the quotas that there are costs nothing.
     pub(crate) fn change(&self, slot: usize, scope: Scope, quotas: &[Quota], clock: &impl Clock) {
         if let Scope::Key(fingerprint) = scope {
-            return self.change_own(Key::of(fingerprint), quotas, clock);
+            self.change_own(Key::of(fingerprint), Some(quotas), clock);
+            return;
         }
         let _turn = self.turn();
         let plans = self.plans();
@@ -293,24 +284,21 @@ impl Table {
         }
     }
 
-    pub(super) fn change_own(&self, key: Key, quotas: &[Quota], clock: &impl Clock) {
+    /// Sets the own quotas of a key, or takes them away. Returns whether they were others.
+    pub(super) fn change_own(&self, key: Key, quotas: Option<&[Quota]>, clock: &impl Clock) -> bool {
         let _turn = self.turn();
         let plans = self.shard(key).plans();
-        if plans.own_of(key).is_none_or(|own| *own.quotas != *quotas) {
-            let version = plans.version(quotas);
-            self.with(key, clock).set_plans(|plans| plans.with_own(key, Some(&version)));
+        let is_other = plans.own_of(key).map(|own| &*own.quotas) != quotas;
+        if is_other {
+            let version = quotas.map(|quotas| plans.version(quotas));
+            self.with(key, clock).set_plans(|plans| plans.with_own(key, version.as_ref()));
         }
+        is_other
     }
 
     /// Takes the own quotas of a key away, so that it has those of its slot. Returns whether it had
     /// any.
     pub(crate) fn unset(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
-        let key = Key::of(fingerprint);
-        let _turn = self.turn();
-        let had = self.shard(key).plans().own_of(key).is_some();
-        if had {
-            self.with(key, clock).set_plans(|plans| plans.with_own(key, None));
-        }
-        had
+        self.change_own(Key::of(fingerprint), None, clock)
     }
 }

@@ -82,10 +82,10 @@ impl World {
             let (shard, with) = (self.shard(), self.with(clock));
             if let Some(mut prepared) = with.prepare(request, None)?.filter(Prepared::commit) {
                 prepared.keep_place();
-                with.keep_up(&prepared.arena);
+                with.keep_up(&prepared.seat.arena);
                 return Ok((prepared.decision, prepared.charged));
             }
-            if request.ask.cost > shard.version_of(request.key, |version| version.most) {
+            if request.ask.cost > shard.root().plans.of(request.key).most {
                 return Ok((FastDecision::denied(Denial::NEVER, 0), Charged::default()));
             }
             back_off(&mut lost);
@@ -96,8 +96,8 @@ impl World {
     pub(in crate::state) fn left(&self, number: u64, clock: &impl Clock) -> Option<u32> {
         let mut left = PerQuota::NONE;
         let request = Request { key: key(number), ask: Ask::acquire(1) };
-        self.with(clock).peek(request, &mut left)?;
-        Some(left.first().remaining)
+        let (_, is_known) = self.with(clock).peek(request, &mut left);
+        is_known.then(|| left.first().remaining)
     }
 
     pub(in crate::state) fn forget(&self, number: u64, clock: &impl Clock) -> bool {

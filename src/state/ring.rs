@@ -1,11 +1,10 @@
 //! Rings of slots, and the part of an arena that they lie in.
 //!
-//! A ring belongs to one word from its allocation to the end of its arena. It is never freed alone:
-//! a rebuild copies the rings in use to another arena.
+//! A ring is taken for one word of a key, and no other key gets it as long as its arena lasts. It is
+//! never freed alone: a rebuild copies the rings in use to another arena.
 //!
 //! The slots of an arena are numbered, and the first one names a ring. Short rings lie in pages. Each
-//! longer ring is an allocation of its own. Pages and long rings are allocated when first needed, so
-//! no request waits for more than one of them.
+//! longer ring is an allocation of its own. Pages and long rings are allocated when first needed.
 
 use core::ops::Deref;
 

@@ -155,9 +155,9 @@ impl<C: Clock> Context<'_, C> {
     /// Freezes a word, and copies it to the successor, or the arena behind that: once. It is not copied
     /// if its key has no permits and receipts of before can't be mistaken for later ones.
     ///
-    /// The copy is the first word of the key's new cell. Any other word there shows that another thread
-    /// has copied the key, or left it behind. A frozen new word shows that it was not, and will not be: the copy goes to the arena
-    /// behind.
+    /// The copy is the first word of the key's new cell. Any other word there shows that another
+    /// thread has copied the key, or left it behind. A frozen new word shows that it was not, and
+    /// will not be: the copy goes to the arena behind.
     pub(super) fn move_cell(self, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>) {
         let word = self.freeze(arena, cell, key);
         let vacant_until = word.vacant_until();

@@ -102,16 +102,9 @@ impl<C: Clock> Context<'_, C> {
         let (mut live, mut slots) = (0, 0);
         let (cells, sample) = arena.sample(now);
         for cell in sample {
-            let word = cell.word.load();
-            let Some(key) = cell.key() else { continue };
-            if let Some(until) = word.vacant_until() {
-                live += usize::from(is_remembered(arena, cell, key, until, now));
-                continue;
-            }
+            let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
             let plan = &arena.plans.of(key).plan;
-            if word.is_held() {
-                live += 1;
-            } else if plan.over_at(arena.place_of(cell), word) > now {
+            if word.is_open() && plan.over_at(arena.place_of(cell), word) > now {
                 live += 1;
                 slots += plan.slots(word);
             }

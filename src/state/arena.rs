@@ -2,7 +2,7 @@
 //!
 //! # Cells
 //!
-//! A cell has a key's *tag*, 64 bits of its fingerprint, and its word. Cells lie in one table with
+//! A cell has a key's *tag*, its hint and its word. Cells lie in one table with
 //! open addressing and linear probing. A tag is written once, by compare-and-swap of the first
 //! empty cell of the key's probe sequence. So two threads that insert one key meet at the same
 //! cell (INV-ONE-CELL).
@@ -21,7 +21,7 @@
 //! if it is not granted. A thread that stops in the middle of a copy and goes on later finds another
 //! word there.
 //!
-//! A page whose thread stops is swept again by others. So a thread that stops delays nobody
+//! A page whose thread stops is swept again by others. So a thread that stops delays no other
 //! (INV-SWEPT).
 //!
 //! # Orderings

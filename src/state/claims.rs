@@ -8,10 +8,10 @@
 //! descriptor's state. A part whose word is neither the old one nor held *aborts* the claim. At last
 //! each held word is *released*: it is swapped for the new word, or for the old one.
 //!
-//! Whoever meets a held word helps: it joins the workers of the claim, does what the owner does, and
-//! leaves. If it meets a word that another claim holds, it finishes that claim first. So a thread
-//! that stops anywhere delays nobody. Help ends, because a claim that is undecided installs in one
-//! order: whoever has this cell lacks later ones only.
+//! A thread that meets a held word helps: it joins the workers of the claim, does what the owner
+//! does, and leaves. If it meets a word that another claim holds, it finishes that claim first. So
+//! a thread that stops anywhere delays no other. Help ends, because a claim that is undecided
+//! installs in one order: the claim that holds this cell lacks later ones only.
 //!
 //! # Late installations
 //!
@@ -36,11 +36,11 @@
 //! # Why all or none
 //!
 //! When the state is swapped to granted, each part has a winner, and its word is held by it: the
-//! words are the old ones, at one instant. From then on whoever meets one of them sees the new word,
-//! because it finishes the claim first. An aborted claim swaps back what it had swapped. An abort is
-//! right at any time before the decision; a thread aborts only if it saw a word that was neither the
-//! old one nor held. So if a claim is not granted, another thread has changed one of its words since
-//! they were loaded, and has made progress.
+//! words are the old ones, at one instant. From then on a thread that meets one of them sees the
+//! new word, because it finishes the claim first. An aborted claim swaps back what it had swapped.
+//! An abort is right at any time before the decision; a thread aborts only if it saw a word that
+//! was neither the old one nor held. So if a claim is not granted, another thread has changed one
+//! of its words since they were loaded, and has made progress.
 //!
 //! # A rebuild
 //!

@@ -8,8 +8,8 @@
 //!   counts only while its time is later than the newest stamp.
 //! - A refund would make it wrong. So it turns the hint *off* before it swaps the word, and the
 //!   hint stays off as long as the cell lasts. `forget` does the same, and counts the key's *lives*
-//!   there, so that receipts of an earlier life are told apart. A denial publishes by compare-and-swap, which fails
-//!   if the hint is off.
+//!   there, so that receipts of an earlier life are told apart. A denial publishes by
+//!   compare-and-swap, which fails if the hint is off.
 //!
 //! A request loads the word before the hint. So if it sees a word that a refund has changed, it
 //! sees that the hint is off.
@@ -24,27 +24,28 @@ const OFF: u64 = (1 << BOUND_BITS) - 1;
 #[derive(Debug)]
 pub(crate) struct Hint(AtomicU64);
 
-/// A hint as it was read.
-#[derive(Clone, Copy)]
-pub(super) struct Read(u64);
-
 impl Hint {
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
+    /// Until when a request of one permit is denied, and by which bound, if that is later than a time.
+    /// If the hint is off, its time is a number of lives, which is over.
     #[inline]
-    pub(super) fn load(&self) -> Read {
-        Read(self.0.load(Ordering::Relaxed))
+    pub(super) fn later_than(&self, time: u64) -> Option<(u64, usize)> {
+        let hint = self.0.load(Ordering::Relaxed);
+        let (until, bound) = (hint >> BOUND_BITS, hint & OFF);
+        #[expect(clippy::cast_possible_truncation, reason = "two bits")]
+        (until > time).then_some((until, bound as usize))
     }
 
-    /// Leaves a hint in the place of the one that was read: requests of one permit are denied by
-    /// this bound until that time, as of a word that stood after the hint was read.
-    pub(super) fn publish(&self, read: Read, until: u64, bound: usize) {
-        let bound = bound as u64;
-        if read.0 & OFF != OFF && until < 1 << (u64::BITS - BOUND_BITS) && bound < OFF {
+    /// Leaves a hint, unless it is off: requests of one permit are denied by this bound until that
+    /// time, as of a word of this cell.
+    pub(super) fn publish(&self, until: u64, bound: usize) {
+        let (old, bound) = (self.0.load(Ordering::Relaxed), bound as u64);
+        if old & OFF != OFF && until < 1 << (u64::BITS - BOUND_BITS) && bound < OFF {
             let new = until << BOUND_BITS | bound;
-            let _ = self.0.compare_exchange(read.0, new, Ordering::Relaxed, Ordering::Relaxed);
+            let _ = self.0.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
@@ -79,16 +80,5 @@ impl Hint {
         while let Err(other) = self.0.compare_exchange(hint, change(hint), Ordering::Relaxed, Ordering::Relaxed) {
             hint = other;
         }
-    }
-}
-
-impl Read {
-    /// Until when, and by which bound, if the time is still to come. If the hint is off, its time is
-    /// a number of lives, which is over.
-    #[inline]
-    pub(super) fn later_than(self, time: u64) -> Option<(u64, usize)> {
-        let (until, bound) = (self.0 >> BOUND_BITS, self.0 & OFF);
-        #[expect(clippy::cast_possible_truncation, reason = "two bits")]
-        (until > time).then_some((until, bound as usize))
     }
 }

@@ -378,8 +378,8 @@ impl<L: Layout> LogPlan<L> {
     #[inline(always)]
     pub(super) fn denied_by_hint(&self, seen: Seen<'_>, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
         // The word was loaded before.
-        let (hint, newest) = (seen.place.hint.load(), LogState::newest_in(seen.word));
-        let (until, bound) = hint.later_than(seen.now.max(self.layout.end_of(newest)))?;
+        let newest = LogState::newest_in(seen.word);
+        let (until, bound) = seen.place.hint.later_than(seen.now.max(self.layout.end_of(newest)))?;
         let (bound, wait_ns) = (self.bound(bound), until - seen.now);
         if let Some(left) = left {
             let &Bound { limit, window, .. } = self.only()?;
@@ -473,13 +473,12 @@ impl<L: Layout> LogPlan<L> {
         if self.counts_refused() {
             return self.deny_and_count(view, ask, left);
         }
-        let hint = view.seen.place.hint.load();
         self.tell(left, view, None);
         if !view.seen.stands() {
             return Proposal::Lost;
         }
         if ask.cost == 1 && !ask.peeks {
-            view.seen.place.hint.publish(hint, self.layout.end_of(refusal.until), refusal.bound);
+            view.seen.place.hint.publish(self.layout.end_of(refusal.until), refusal.bound);
         }
         Proposal::Deny { wait_ns, quota: self.bound(refusal.bound).quota, word: None }
     }

@@ -16,7 +16,7 @@ pub(super) struct Places {
 
 /// A place that has been taken for a key. It is given back unless it is kept.
 #[derive(Debug)]
-pub(super) struct Taken<'a>(Option<&'a Places>);
+pub(super) struct Taken<'a>(&'a Places);
 
 impl Places {
     pub(super) fn new(cap: usize) -> Self {
@@ -27,7 +27,7 @@ impl Places {
     pub(super) fn take(&self) -> Option<Taken<'_>> {
         let another = |taken| (taken < self.cap).then_some(taken + 1);
         let taken = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, another);
-        taken.ok().map(|_| Taken(Some(self)))
+        taken.ok().map(|_| Taken(self))
     }
 
     /// The places that are free.
@@ -43,15 +43,13 @@ impl Places {
 
 impl Taken<'_> {
     /// The key has the place from now on.
-    pub(super) fn keep(mut self) {
-        self.0 = None;
+    pub(super) fn keep(self) {
+        core::mem::forget(self);
     }
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        if let Some(places) = self.0 {
-            places.give_back();
-        }
+        self.0.give_back();
     }
 }

@@ -1,11 +1,10 @@
 //! Rings of slots, and the part of an arena that they lie in.
 //!
-//! A ring belongs to one word from its allocation to the end of its arena. It is never freed alone:
-//! a rebuild copies the rings in use to another arena.
+//! A ring is taken for one word of a key, and no other key gets it as long as its arena lasts. It is
+//! never freed alone: a rebuild copies the rings in use to another arena.
 //!
 //! The slots of an arena are numbered, and the first one names a ring. Short rings lie in pages. Each
-//! longer ring is an allocation of its own. Pages and long rings are allocated when first needed, so
-//! no request waits for more than one of them.
+//! longer ring is an allocation of its own. Pages and long rings are allocated when first needed.
 
 use core::ops::Deref;
 
@@ -20,7 +19,10 @@ const PAGE: usize = if cfg!(test) { 8 } else { 1 << 9 };
 /// The class of the longest ring that lies in a page.
 const MAX_SHORT: u32 = PAGE.ilog2();
 
-type Page = [AtomicU64; PAGE];
+/// It begins with a cache line, so a short ring lies in one.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Page([AtomicU64; PAGE]);
 
 /// The slots of a key. Their number is a power of two, or zero.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +149,7 @@ impl Rings {
         let (len, start) = (name.len(), name.start as usize);
         Ring(match name.class {
             0 => &[],
-            1..=MAX_SHORT => &self.pages.get(start / PAGE, new_page)[start % PAGE..][..len],
+            1..=MAX_SHORT => &self.pages.get(start / PAGE, new_page).0[start % PAGE..][..len],
             _ => self.long.get(start / PAGE, || Box::new((0..len).map(|_| AtomicU64::new(0)).collect())),
         })
     }
@@ -219,7 +221,7 @@ impl<T> Directory<T> {
 }
 
 fn new_page() -> Box<Page> {
-    Box::new(core::array::from_fn(|_| AtomicU64::new(0)))
+    Box::new(Page(core::array::from_fn(|_| AtomicU64::new(0))))
 }
 
 #[cfg(all(test, tollgate_loom))]

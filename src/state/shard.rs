@@ -25,7 +25,7 @@ mod rebuild;
 #[derive(Debug)]
 pub(crate) struct Shard {
     root: Root<Arena>,
-    /// The latest end of a key that was dropped in a rebuild. A new key's first permit is no
+    /// The latest time of a forgotten key that a rebuild came across. A new key's first permit is no
     /// earlier, however far a clock lags (INV-FLOOR).
     floor: AtomicU64,
 }

@@ -23,7 +23,8 @@ pub(crate) fn time_of(reading: u64) -> u64 {
 ///
 /// A word is one of these:
 ///
-/// - *new* (zero): the key was never asked;
+/// - *new* (zero): the key has no state in this arena. It was never asked, was left behind by a rebuild,
+///   or is still to be copied;
 /// - *open*, not zero: `state` is that of the key's algorithm;
 /// - *forgotten*: held, and the highest bit of the state. The rest of the state is a time, before
 ///   which the key gets no permit. The key has no permits and takes no place at the key cap;

@@ -13,7 +13,7 @@
 //! moves F to `max(F, t) + c * P`, and as much later as a cold limiter takes longer ([`Store`]).
 //!
 //! - In a **queue** a request may wait for the maximum delay D. So its permits, which are places,
-//!   leave at least `P / r` apart, and nobody is told to wait longer than D, by any clock.
+//!   leave at least `P / r` apart, and no request is told to wait longer than D, by any clock.
 //! - A **warm-up** is for requests that do not wait. So a large request is admitted at once, and
 //!   those after it wait. In any x nanoseconds it admits at most one limit of permits more than
 //!   `x * r / P`. A reservation waits, at most as long as one request of the limit can make it.

@@ -102,16 +102,9 @@ impl<C: Clock> Context<'_, C> {
         let (mut live, mut slots) = (0, 0);
         let (cells, sample) = arena.sample(now);
         for cell in sample {
-            let word = cell.word.load();
-            let Some(key) = cell.key() else { continue };
-            if let Some(until) = word.vacant_until() {
-                live += usize::from(is_remembered(arena, cell, key, until, now));
-                continue;
-            }
+            let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
             let plan = &arena.plans.of(key).plan;
-            if word.is_held() {
-                live += 1;
-            } else if plan.over_at(arena.place_of(cell), word) > now {
+            if word.is_open() && plan.over_at(arena.place_of(cell), word) > now {
                 live += 1;
                 slots += plan.slots(word);
             }
@@ -155,9 +148,9 @@ impl<C: Clock> Context<'_, C> {
     /// Freezes a word, and copies it to the successor, or the arena behind that: once. It is not copied
     /// if its key has no permits and receipts of before can't be mistaken for later ones.
     ///
-    /// The copy is the first word of the key's new cell. Any other word there shows that the key was
-    /// copied. A frozen new word shows that it was not, and will not be: the copy goes to the arena
-    /// behind.
+    /// The copy is the first word of the key's new cell. Any other word there shows that another
+    /// thread has copied the key, or left it behind. A frozen new word shows that it was not, and
+    /// will not be: the copy goes to the arena behind.
     pub(super) fn move_cell(self, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>) {
         let word = self.freeze(arena, cell, key);
         let vacant_until = word.vacant_until();

@@ -19,10 +19,7 @@ const PAGE: usize = if cfg!(test) { 8 } else { 1 << 9 };
 /// The class of the longest ring that lies in a page.
 const MAX_SHORT: u32 = PAGE.ilog2();
 
-/// It begins with a cache line, so a short ring lies in one.
-#[derive(Debug)]
-#[repr(align(64))]
-struct Page([AtomicU64; PAGE]);
+type Page = [AtomicU64; PAGE];
 
 /// The slots of a key. Their number is a power of two, or zero.
 #[derive(Clone, Copy, Debug)]
@@ -75,11 +72,9 @@ impl Deref for Ring<'_> {
 pub(super) struct Rings {
     /// The slots that are planned.
     planned: u64,
-    /// The slots above which a rebuild is due, which collects the rings that are not in use. While the
-    /// arena is being filled there is no such number.
+    /// With so many slots a rebuild is due, which collects the rings that are not in use. There is no
+    /// such number while the arena is being filled. It is zero once a rebuild has begun.
     room: plain::AtomicU64,
-    /// Whether the arena is due for a rebuild, as far as this thread knows.
-    due: plain::AtomicBool,
     /// The slots handed out.
     slots: plain::AtomicU64,
     /// Where the next ring may begin.
@@ -94,7 +89,6 @@ impl Rings {
         Self {
             planned: slots as u64,
             room: plain::AtomicU64::new(u64::MAX),
-            due: plain::AtomicBool::new(false),
             slots: plain::AtomicU64::new(0),
             next: AtomicU64::new(0),
             pages: Directory::new(slots.div_ceil(PAGE), new_page),
@@ -105,12 +99,23 @@ impl Rings {
     /// Whether the arena is due for a rebuild, or in one, as far as this thread knows.
     #[inline]
     pub(super) fn are_due(&self) -> bool {
-        self.due.load(Ordering::Relaxed)
+        self.slots() >= self.room.load(Ordering::Relaxed)
     }
 
     /// From now on they are due.
     pub(super) fn fall_due(&self) {
-        self.due.store(true, Ordering::Relaxed);
+        self.room.store(0, Ordering::Relaxed);
+    }
+
+    /// Makes room for so many slots, but at most for twice those handed out, unless a rebuild has
+    /// begun. Returns whether they are no longer due.
+    pub(super) fn extend(&self, slots: impl FnOnce() -> u64) -> bool {
+        let room = self.room.load(Ordering::Relaxed);
+        if room > 0 {
+            let more = slots().min(2 * self.slots()).max(room);
+            let _ = self.room.compare_exchange(room, more, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        !self.are_due()
     }
 
     /// The arena has been filled. From now on it may be full: with the planned slots, or twice
@@ -136,9 +141,7 @@ impl Rings {
                 Err(other) => next = other,
             }
         };
-        if self.slots.fetch_add(len, Ordering::Relaxed) + len > self.room.load(Ordering::Relaxed) {
-            self.fall_due();
-        }
+        self.slots.fetch_add(len, Ordering::Relaxed);
         let start = u32::try_from(start).ok().filter(|start| start >> 31 == 0);
         RingRef { class, start: start.expect("the rings of one part of a table take less than 16 GiB") }
     }
@@ -149,7 +152,7 @@ impl Rings {
         let (len, start) = (name.len(), name.start as usize);
         Ring(match name.class {
             0 => &[],
-            1..=MAX_SHORT => &self.pages.get(start / PAGE, new_page).0[start % PAGE..][..len],
+            1..=MAX_SHORT => &self.pages.get(start / PAGE, new_page)[start % PAGE..][..len],
             _ => self.long.get(start / PAGE, || Box::new((0..len).map(|_| AtomicU64::new(0)).collect())),
         })
     }
@@ -215,13 +218,14 @@ impl<T> Directory<T> {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let more: usize = self.more.iter().filter_map(OnceBox::get).map(|places| size_of_val(&**places)).sum();
+        let more = self.more.iter().filter_map(OnceBox::get);
+        let more: usize = more.map(|places| size_of_val(places) + size_of_val(&**places)).sum();
         size_of_val(&*self.first) + more + self.iter().count() * size_of::<T>()
     }
 }
 
 fn new_page() -> Box<Page> {
-    Box::new(Page(core::array::from_fn(|_| AtomicU64::new(0))))
+    Box::new(core::array::from_fn(|_| AtomicU64::new(0)))
 }
 
 #[cfg(all(test, tollgate_loom))]

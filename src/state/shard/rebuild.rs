@@ -60,6 +60,15 @@ impl<C: Clock> Context<'_, C> {
     #[inline]
     pub(in crate::state) fn keep_up(self, arena: &Arc<Arena>) {
         if arena.rings.are_due() {
+            self.collect_rings(arena);
+        }
+    }
+
+    /// Begins a rebuild of this arena, unless half of its rings are in use, or helps with the one under
+    /// way.
+    #[cold]
+    fn collect_rings(self, arena: &Arc<Arena>) {
+        if !arena.rings.extend(|| self.needed(arena).1 as u64) {
             self.rebuild(arena);
         }
     }

@@ -110,9 +110,10 @@ impl Rings {
     /// Makes room for so many slots, but at most for twice those handed out, unless a rebuild has
     /// begun. Returns whether they are no longer due.
     pub(super) fn extend(&self, slots: impl FnOnce() -> u64) -> bool {
-        let room = self.room.load(Ordering::Relaxed);
-        if room > 0 {
-            let more = slots().min(2 * self.slots()).max(room);
+        let (room, handed) = (self.room.load(Ordering::Relaxed), self.slots());
+        let more = if room > 0 { slots().min(2 * handed) } else { 0 };
+        // An eighth more at least, so that `slots` is seldom asked.
+        if more > handed + handed / 8 {
             let _ = self.room.compare_exchange(room, more, Ordering::Relaxed, Ordering::Relaxed);
         }
         !self.are_due()

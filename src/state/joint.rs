@@ -145,7 +145,7 @@ impl Table {
         }
         // The clock may panic here.
         for (key, prepared) in prepared.iter().flatten() {
-            self.with(*key, clock).keep_up(&prepared.seat.arena);
+            self.with(*key, clock).keep_up(&prepared.arena);
         }
         Some(denied.map_or(Decision::Admitted(admission), Decision::Denied))
     }

@@ -130,7 +130,9 @@ impl Seat {
 
 /// The answer to a request, which is so as soon as the word is swapped.
 pub(super) struct Prepared<'a> {
-    pub(super) seat: Seat,
+    pub(super) arena: Loaded<Arena>,
+    place: usize,
+    old: Word,
     /// The same word, if it stays.
     new: Word,
     pub(super) decision: FastDecision,
@@ -142,15 +144,14 @@ pub(super) struct Prepared<'a> {
 impl Prepared<'_> {
     /// Swaps the word, if it still stands. Returns whether it did.
     pub(super) fn commit(&self) -> bool {
-        self.new == self.seat.word || self.seat.cell().word.swap(self.seat.word, self.new)
+        self.new == self.old || self.arena.cell(self.place).word.swap(self.old, self.new)
     }
 
     /// The part of a joint claim, of a cell in this shard.
     pub(super) fn part(&self, shard: usize) -> Part<'_> {
-        let Seat { arena, place, word, .. } = &self.seat;
         #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
-        let name = CellName { shard: shard as u32, arena: arena.number, place: *place as u32 };
-        Part { name, word: &self.seat.cell().word, old: *word, new: self.new }
+        let name = CellName { shard: shard as u32, arena: self.arena.number, place: self.place as u32 };
+        Part { name, word: &self.arena.cell(self.place).word, old: self.old, new: self.new }
     }
 
     /// The word is swapped: the key has its place from now on.
@@ -292,7 +293,8 @@ impl<'a, C: Clock> Context<'a, C> {
             taken = None;
         }
         let charged = Charged { mark, life: seat.cell().hint.life() };
-        Ok(Some(Prepared { seat, new, decision, charged, taken }))
+        let Seat { arena, place, word: old, .. } = seat;
+        Ok(Some(Prepared { arena, place, old, new, decision, charged, taken }))
     }
 
     /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a

@@ -82,7 +82,7 @@ impl World {
             let (shard, with) = (self.shard(), self.with(clock));
             if let Some(mut prepared) = with.prepare(request, None)?.filter(Prepared::commit) {
                 prepared.keep_place();
-                with.keep_up(&prepared.seat.arena);
+                with.keep_up(&prepared.arena);
                 return Ok((prepared.decision, prepared.charged));
             }
             if request.ask.cost > shard.root().plans.of(request.key).most {

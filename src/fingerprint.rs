@@ -52,13 +52,22 @@ impl Fingerprint {
         Self { low: self.low ^ apart, ..self }.of_plan(dimension)
     }
 
+    /// A number for the key, without its plan. Fingerprints of keys at equal distances may be at equal
+    /// distances, too; these numbers are not, because the upper half is folded onto the lower before
+    /// the product.
+    #[inline]
+    pub(crate) fn spread(self) -> u64 {
+        let mixed = self.low ^ (self.high & !PLAN).rotate_left(32);
+        (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
     /// The number of the key's plan.
     #[inline]
     pub(crate) fn plan(self) -> usize {
         Self::plan_in(self.high)
     }
 
-    /// The same, from the half that tells keys apart.
+    /// The same, from the upper half.
     #[inline]
     pub(crate) fn plan_in(high: u64) -> usize {
         (high & PLAN) as usize

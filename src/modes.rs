@@ -130,10 +130,9 @@ impl Modes {
     }
 }
 
-/// The part of all keys, of 2^32, in which this one is: half of the half of its fingerprint that is
-/// spread.
+/// The part of all keys, of 2^32, in which this one is.
 fn part(key: Fingerprint) -> u64 {
-    key.low >> 32
+    key.spread() >> 32
 }
 
 /// So many percent of the parts.

@@ -68,7 +68,9 @@ impl<L: Layout> Exported for LogPlan<L> {
             u64::try_from(time.max(1)).unwrap_or(MAX_TIME).min(MAX_TIME)
         };
         let count: u64 = ages.iter().map(|&(_, permits)| u64::from(permits)).sum();
-        let is_possible = count <= 2 * u64::from(L::MOST) && ages.is_sorted_by(|older, newer| older.0 >= newer.0);
+        let is_possible = count <= L::AT_ONCE.max(2 * Quota::MAX_LIMIT).into()
+            && ages.iter().all(|&(_, permits)| permits <= L::AT_ONCE)
+            && ages.is_sorted_by(|older, newer| older.0 >= newer.0);
         let permits = || ages.iter().map(|&(age, permits)| (at(age), permits)).collect::<Vec<_>>();
         is_possible.then(|| self.imported(rings, &permits(), now))
     }

@@ -12,7 +12,8 @@
 //!   compare-and-swap, which fails if the hint is off.
 //!
 //! A request loads the word before the hint. So if it sees a word that a refund has changed, it
-//! sees that the hint is off.
+//! sees that the hint is off. A hint is released by the thread that saw its word, and acquired: a
+//! request that sees a hint of a later word sees that its own word stands no more.
 
 use super::sync::{AtomicU64, Ordering};
 
@@ -33,7 +34,7 @@ impl Hint {
     /// If the hint is off, its time is a number of lives, which is over.
     #[inline]
     pub(super) fn later_than(&self, time: u64) -> Option<(u64, usize)> {
-        let hint = self.0.load(Ordering::Relaxed);
+        let hint = self.0.load(Ordering::Acquire);
         let (until, bound) = (hint >> BOUND_BITS, hint & OFF);
         #[expect(clippy::cast_possible_truncation, reason = "two bits")]
         (until > time).then_some((until, bound as usize))
@@ -45,7 +46,7 @@ impl Hint {
         let (old, bound) = (self.0.load(Ordering::Relaxed), bound as u64);
         if old & OFF != OFF && until < 1 << (u64::BITS - BOUND_BITS) && bound < OFF {
             let new = until << BOUND_BITS | bound;
-            let _ = self.0.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+            let _ = self.0.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
         }
     }
 

@@ -20,12 +20,7 @@ impl Key {
     /// The key with this fingerprint.
     #[inline]
     pub(crate) fn of(fingerprint: Fingerprint) -> Self {
-        let Fingerprint { low, high } = fingerprint;
-        let mixed = low ^ (high & !SLOT).rotate_left(32);
-        // Fingerprints of keys at equal distances may be at equal distances, too, and would fill some
-        // stretches of a table and leave others empty. The product spreads them.
-        let spread = (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self { tag: spread & !SLOT | high & SLOT | SET }
+        Self { tag: fingerprint.spread() & !SLOT | fingerprint.plan() as u64 | SET }
     }
 
     /// The key with this tag, if it is one.

@@ -90,9 +90,9 @@ pub(super) trait Layout: Copy + PartialEq + Debug + Send + Sync {
     /// Whether permits may be reserved ahead.
     const RESERVES: bool;
 
-    /// The largest limit.
+    /// The most permits of one item that has a stamp.
     #[cfg(feature = "snapshot")]
-    const MOST: u32;
+    const AT_ONCE: u32;
 
     /// The steps that have passed at a time, and the step that it belongs to, if `newest` is the
     /// newest stamp of the key: stamps never decrease.
@@ -228,7 +228,7 @@ const POSITION_BITS: u32 = 21;
 impl Layout for Permits {
     const RESERVES: bool = true;
     #[cfg(feature = "snapshot")]
-    const MOST: u32 = Quota::MAX_LIMIT;
+    const AT_ONCE: u32 = 1;
 
     #[inline]
     fn around(self, newest: u64, time: u64) -> (u64, u64) {
@@ -374,7 +374,7 @@ impl<L: Layout> LogPlan<L> {
     }
 
     /// The wait of a request for one permit that a hint denies, and the number of the quota. If there
-    /// are several, the ring tells which permits are left of each.
+    /// are several, or the newest permit was refunded, the ring tells which permits are left of each.
     #[inline(always)]
     pub(super) fn denied_by_hint(&self, seen: Seen<'_>, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
         // The word was loaded before.
@@ -383,6 +383,10 @@ impl<L: Layout> LogPlan<L> {
         let (bound, wait_ns) = (self.bound(bound), until - seen.now);
         if let Some(left) = left {
             let &Bound { limit, window, .. } = self.only()?;
+            // The hint may be of a later word.
+            if L::unpack(seen.word).run == 0 || !seen.stands() {
+                return None;
+            }
             let reset_after_ns = self.layout.end_of(newest + window).saturating_sub(seen.now);
             left.set([Left { limit, remaining: 0, next_after_ns: wait_ns, reset_after_ns }]);
         }

@@ -250,6 +250,7 @@ impl<'a, C: Clock> Context<'a, C> {
             let seen = Seen { place: root.place_of(cell), word, now: self.now() };
             let (ask, hinted) = (Ask::acquire(cost), left.as_deref_mut());
             if let Some((wait_ns, quota)) = version.plan.denied_by_hint(seen, ask, hinted) {
+                self.keep_up(&root);
                 return Some((FastDecision::denied(wait_ns, quota), Charged::default()));
             }
             let (left, life) = (left.as_deref_mut(), cell.hint.life());

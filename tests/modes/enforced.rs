@@ -99,3 +99,14 @@ fn what_is_no_percentage_is_refused() {
     let limiter = builder.build().unwrap();
     assert!(limiter.try_acquire_many([7, 7])[1].is_denied());
 }
+
+/// Ids as they come: their parts must not lie at equal distances.
+#[test]
+fn a_percentage_of_numbers_in_a_row_is_about_that() {
+    for seed in 0..300 {
+        let builder = Limiter::<u64>::builder(Quota::per_minute(1)).clock(MockClock::new()).enforced_percent(10);
+        let limiter = builder.fingerprinter(seeded(seed)).build().unwrap();
+        let enforced = (0..500_u64).filter(|key| limiter.try_acquire_many([key; 2])[1].is_denied()).count();
+        assert!((20..=95).contains(&enforced), "seed {seed}: {enforced} of 500 keys, 50 expected");
+    }
+}

@@ -135,3 +135,17 @@ fn a_key_with_more_than_its_plan_can_have_is_a_contradiction() {
     snapshot.keys[0].0 = 21;
     assert_eq!(restored(&snapshot.to_bytes(), quota), Err(RestoreError::Contradictory));
 }
+
+/// An exact log has a slot for each permit, and takes one for a stamp of several.
+#[test]
+fn a_stamp_of_several_permits_counts_as_so_many_or_is_a_contradiction() {
+    let quota = Quota::per_hour(3);
+    let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
+    snapshot.keys.truncate(1);
+    snapshot.keys[0].1 = crate::state::export::Export::Stamps(vec![(5, 2), (1, 1)]);
+    let snapshot = Snapshot::from_bytes(&snapshot.to_bytes()).unwrap();
+    match Limiter::<u32>::builder(quota).clock(MockClock::new()).restore(&snapshot) {
+        Err(error) => assert_eq!(error, RestoreError::Contradictory),
+        Ok(limiter) => assert!((0..5).any(|key| limiter.peek(key).remaining() == 0), "three permits are live"),
+    }
+}

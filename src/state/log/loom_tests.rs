@@ -23,10 +23,13 @@ enum Step {
     Refund,
     /// Asks again if a permit is left. No other thread may take it.
     AskForLast,
+    /// Asks for the status of a denial by a hint. The limit is one, so both of its waits end with the
+    /// only permit.
+    Status,
     Tick(u64),
 }
 
-use Step::{Ask, AskForLast, Refund, Tick};
+use Step::{Ask, AskForLast, Refund, Status, Tick};
 
 struct Model {
     word: AtomicWord,
@@ -83,6 +86,13 @@ impl Model {
                     let left = self.attempt(|place, word, now| self.plan.left(place, word, now));
                     assert!(left.first().remaining == 0 || self.ask(1).is_some());
                 }
+                Status => self.attempt(|place, word, now| {
+                    let mut left = crate::decision::PerQuota::NONE;
+                    if let Some((wait_ns, _)) = self.plan.denied_by_hint(Seen { place, word, now }, Some(&mut left)) {
+                        assert_eq!((left.first().next_after_ns, left.first().reset_after_ns), (wait_ns, wait_ns));
+                    }
+                    Some(())
+                }),
                 Refund => {
                     let Some((stamp, cost)) = last.take() else { continue };
                     let refunded = self.attempt(|place, word, now| self.plan.take_back(place, word, now, cost, stamp));
@@ -207,6 +217,11 @@ fn loom_word_a_refund_that_was_seen_is_not_denied_by_a_hint() {
 #[test]
 fn loom_word_a_hint_beside_claims() {
     explore(1, 1, &[ONE], &[&[ONE, TICK, ONE], &[ONE, TICK, ONE]]);
+}
+
+#[test]
+fn loom_word_a_status_by_a_hint_beside_claims() {
+    explore(1, 1, &[ONE, ONE], &[&[Status], &[TICK, ONE, ONE]]);
 }
 
 #[test]

@@ -50,7 +50,7 @@ const EPOCH: u64 = 1 << 32;
 const MAX_TOTAL: u32 = (1 << Entry::TOTAL_BITS) - 1;
 
 impl LogPlan<Steps> {
-    /// The plan of a validated quota, if it is a quantised log.
+    /// The plan of the validated quota of a quantised log.
     pub(in crate::state) fn new(quota: &Quota, window: u64, resolution: u64) -> Self {
         let (resolution, window) = (resolution.max(1), window / resolution.max(1));
         let layout = Steps { resolution, origin: TIME_ZERO.saturating_sub(window * resolution) };
@@ -98,7 +98,7 @@ impl View<'_, Steps> {
 impl Layout for Steps {
     const RESERVES: bool = false;
     #[cfg(feature = "snapshot")]
-    const MOST: u32 = Quota::MAX_CAPACITY;
+    const AT_ONCE: u32 = 2 * Quota::MAX_CAPACITY;
 
     /// The newest step has begun by some clock. A reading from before **counts as its first
     /// moment**. So steps never decrease, and what had expired when a step began counts at no later

@@ -113,7 +113,9 @@ impl<C: Clock> Context<'_, C> {
         for cell in sample {
             let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
             let plan = &arena.plans.of(key).plan;
-            if word.is_open() && plan.over_at(arena.place_of(cell), word) > now {
+            if let Some(until) = word.vacant_until() {
+                live += usize::from(is_remembered(arena, cell, key, until, now));
+            } else if word.is_open() && plan.over_at(arena.place_of(cell), word) > now {
                 live += 1;
                 slots += plan.slots(word);
             }

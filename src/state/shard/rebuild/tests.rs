@@ -113,3 +113,20 @@ fn a_receipt_of_before_a_forget_is_worth_nothing_after_a_rebuild() {
         assert_eq!(limiter.peek(7).remaining(), 1, "{quota:?}");
     }
 }
+
+/// The key that is denied lies in the last page, so a sweep of the others is the work of decisions.
+#[test]
+fn decisions_by_a_hint_end_a_rebuild() {
+    let world = World::new(&[log(1, 100)], CAP, 64);
+    let clock = At(0);
+    assert!((0..40).all(|number| world.ask(number, 1, &clock) == Answer::Admitted { stamp: 0 }));
+    let root = Arc::clone(&world.shard().root.load());
+    let place_of = |number| if let Found::Cell(place, _) = root.find(key(number)) { place } else { unreachable!() };
+    let last = (0..40).max_by_key(|&number| place_of(number)).unwrap();
+    assert_eq!(world.ask(last, 1, &clock), Answer::Denied { wait_ns: 100 });
+    assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
+    for _ in 0..1000 {
+        assert_eq!(world.ask(last, 1, &clock), Answer::Denied { wait_ns: 100 });
+    }
+    assert!(!Arc::ptr_eq(&world.shard().root.load(), &root), "a thousand decisions have swept nothing");
+}

@@ -221,7 +221,7 @@ fn loom_word_a_hint_beside_claims() {
 
 #[test]
 fn loom_word_a_status_by_a_hint_beside_claims() {
-    explore(1, 1, &[ONE, ONE], &[&[Status], &[TICK, ONE, ONE]]);
+    explore(1, 1, &[ONE, ONE], &[&[Status, Status], &[TICK, ONE, ONE]]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) struct Path {
 /// of that it may take. (Of several quotas each is counted apart, where the bare decision looks at
 /// one stamp of each.)
 pub(crate) const STATUSES: &[(&str, &str, f64)] = &[
-    ("status, denied, log", "denied, log", 1.5),
+    ("status, denied, log", "denied, log", 1.7),
     ("status, denied, two logs", "denied, two logs", 4.5),
     ("status, denied, token bucket", "denied, token bucket", 1.75),
     ("status, admitted, log", "admitted, log", 1.8),

@@ -64,8 +64,8 @@ impl<C: Clock> Context<'_, C> {
         }
     }
 
-    /// Begins a rebuild of this arena, unless half of its rings are in use, or helps with the one under
-    /// way.
+    /// Begins a rebuild of this arena, unless more than half of its slots are in use, or helps with the
+    /// one under way.
     #[cold]
     fn collect_rings(self, arena: &Arc<Arena>) {
         if !arena.rings.extend(|| self.needed(arena).1 as u64) {

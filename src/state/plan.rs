@@ -99,7 +99,9 @@ impl Plan {
             (Self::Window(of), Self::Window(under)) => of.moved(seen, under, to),
             (Self::Counter(of), Self::Counter(under)) => of.moved(seen, under, to),
             (Self::WarmUp(of), Self::WarmUp(under)) => of.moved(seen, under, to),
-            _ => Word::NEW,
+            // Each is named, so that a new one is not forgotten here.
+            (Self::Log(_) | Self::QuantisedLog(_) | Self::Bucket(_) | Self::Queue(_), _)
+            | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_), _) => Word::NEW,
         }
     }
 }

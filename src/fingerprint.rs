@@ -3,8 +3,8 @@
 //! A limiter hashes each key once, with a seed of its own drawn at random, and from then on knows
 //! the fingerprint only. So any `Hash` key works in borrowed form, with no allocation and no
 //! `Clone`, and names and addresses do not stay in memory. The price is that two keys with the same
-//! fingerprint share their permits. A table keeps 59 bits of each: among a million live keys any two
-//! share them with a probability of 10^-6.
+//! fingerprint share their permits. A table keeps 59 bits of each: among a million live keys, some
+//! two share them with a probability of 10^-6.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash, Hasher};
@@ -25,7 +25,8 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint {
     pub(crate) low: u64,
-    /// In its lowest bits is the number of the key's plan.
+    /// Its lowest four bits are the number of the key's plan, once [`of_plan`](Self::of_plan) has put
+    /// it there.
     pub(crate) high: u64,
 }
 
@@ -64,13 +65,7 @@ impl Fingerprint {
     /// The number of the key's plan.
     #[inline]
     pub(crate) fn plan(self) -> usize {
-        Self::plan_in(self.high)
-    }
-
-    /// The same, from the upper half.
-    #[inline]
-    pub(crate) fn plan_in(high: u64) -> usize {
-        (high & PLAN) as usize
+        (self.high & PLAN) as usize
     }
 }
 

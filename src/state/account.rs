@@ -46,15 +46,15 @@ pub(crate) enum Verdict {
     Deny { wait_ns: u64, state: Option<u128> },
 }
 
-/// An algorithm whose state is one number. Every function is pure and exact, in integers.
+/// An algorithm whose state is one number. Its functions are pure, and its decisions are exact.
 pub(crate) trait Account: Copy + PartialEq + core::fmt::Debug + Send + Sync {
     /// Decides a request of `cost` permits, at least 1 and at most the limit. A reservation accepts
     /// a wait of `within` nanoseconds; where there is none to be had, it is decided as any other.
     fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict;
 
     /// The state after a refund of the permits of one request, and how many were refunded; `None`
-    /// if they no longer count. `after` is the state that the request left behind, and `cost` its
-    /// permits, at least 1. The caller refunds a request once, and only to its own key.
+    /// if none of them can be refunded. `after` is the state that the request left behind, and
+    /// `cost` its permits, at least 1. The caller refunds a request once, and only to its own key.
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)>;
 
     /// The state under this quota of a key that was under another one of the algorithm, and has been
@@ -124,8 +124,8 @@ impl<A: Account> Algorithm for A {
     }
 
     fn moved(&self, seen: Seen<'_>, under: &Self, _: &Rings) -> Word {
-        let is_same = self == under || seen.word == Word::NEW;
-        if is_same { Word::of(seen.word.state()) } else { Word::of(under.converted(self, seen.word.state(), seen.now)) }
+        let state = seen.word.state();
+        Word::of(if self == under { state } else { under.converted(self, state, seen.now) })
     }
 }
 

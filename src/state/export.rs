@@ -18,8 +18,9 @@ use crate::quotas::ChangeError;
 /// The permits of a key.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Export {
-    /// The live stamps of a log, oldest first, with the permits of each. Stamps are ages in
-    /// nanoseconds: negative, if a clock lags behind. Those of a quantised log are the ends of steps.
+    /// The live stamps of a log, oldest first, with the permits of each. A stamp is an age in
+    /// nanoseconds. That of a quantised log is the age of the end of a step. An age is negative if the
+    /// stamp is later than the clock.
     Stamps(Vec<(i64, u32)>),
     /// The state of an account, and the time at which it was read.
     Account { at: u64, state: u128 },

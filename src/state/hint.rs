@@ -50,36 +50,37 @@ impl Hint {
         }
     }
 
-    /// Turns the hint off, before a word that it may be wrong for.
-    pub(super) fn turn_off(&self) {
-        self.change(|hint| if hint & OFF == OFF { hint } else { OFF });
-    }
-
-    /// The key's *life*: how often it has been forgotten, as far as its cell remembers. It is where
-    /// the time is in a hint that is not off.
+    /// The key's *life*: how often its permits were ended, by `forget` or by a change of quotas, as far
+    /// as its cell remembers. It is where the time is in a hint that is not off.
     #[inline]
     pub(super) fn life(&self) -> u64 {
-        let hint = self.0.load(Ordering::Relaxed);
-        if hint & OFF == OFF { hint >> BOUND_BITS } else { 0 }
+        life_in(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Turns the hint off, before a word that it may be wrong for.
+    pub(super) fn turn_off(&self) {
+        self.change(|life| life);
     }
 
     /// Turns the hint off, and begins another life, before the word of a key is forgotten.
     pub(super) fn end_life(&self) {
-        self.change(|hint| if hint & OFF == OFF { hint.wrapping_add(1 << BOUND_BITS) } else { 1 << BOUND_BITS | OFF });
+        self.change(|life| life + 1);
     }
 
-    /// Goes on with the life of another hint, before its word is copied.
-    pub(super) fn go_on_with(&self, other: &Self) {
-        let life = other.life();
+    /// Goes on from this life, unless it is in a later one, before the word of a key is copied.
+    pub(super) fn go_on_from(&self, life: u64) {
         if life > 0 {
-            self.change(|hint| if hint & OFF == OFF { hint } else { life << BOUND_BITS | OFF });
+            self.change(|own| own.max(life));
         }
     }
 
-    fn change(&self, change: impl Fn(u64) -> u64) {
-        let mut hint = self.0.load(Ordering::Relaxed);
-        while let Err(other) = self.0.compare_exchange(hint, change(hint), Ordering::Relaxed, Ordering::Relaxed) {
-            hint = other;
-        }
+    fn change(&self, life: impl Fn(u64) -> u64) {
+        let changed = |hint| Some(life(life_in(hint)) << BOUND_BITS | OFF);
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);
     }
+}
+
+#[inline]
+fn life_in(hint: u64) -> u64 {
+    if hint & OFF == OFF { hint >> BOUND_BITS } else { 0 }
 }

@@ -35,8 +35,9 @@
 //! live stamps are among the newest, and if the N-th newest has expired, at most N - 1 are live. A
 //! swap succeeds only if the word stood from its load to the swap. So nothing was claimed in
 //! between, and the slots that were read belong to it (INV-STANDS): a word with a ring never
-//! returns. (With each claim `position` moves, or the run of the newest step grows, and a copy names
-//! a new ring.) A word without a ring may, but has all permits of its key.
+//! returns, but for a joint claim that puts it back over the same slots. (With each claim
+//! `position` moves, or the run of the newest step grows, and a copy names a new ring.) A word
+//! without a ring may, but has all permits of its key.
 //!
 //! # Orderings
 //!
@@ -413,14 +414,11 @@ impl<L: Layout> Algorithm for LogPlan<L> {
         };
         let claim = view.claim(ask.cost, stamp);
         self.tell(left, &view, (!ask.peeks).then_some(claim));
-        if ask.peeks {
-            return if view.seen.stands() {
-                Proposal::Admit { word: seen.word, mark: 0, delay_ns }
-            } else {
-                Proposal::Lost
-            };
+        if ask.peeks && !view.seen.stands() {
+            return Proposal::Lost;
         }
-        Proposal::Admit { word: self.claim(&view, claim), mark: stamp.into(), delay_ns }
+        let word = if ask.peeks { seen.word } else { self.claim(&view, claim) };
+        Proposal::Admit { word, mark: stamp.into(), delay_ns }
     }
 
     fn propose_first(&self, seen: Seen<'_>, not_before: u64, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
@@ -433,7 +431,6 @@ impl<L: Layout> Algorithm for LogPlan<L> {
         self.take_off(seen, cost, mark as u64)
     }
 
-    /// The stamps that the log may grant then may differ.
     fn over_at(&self, place: Place<'_>, word: Word) -> u64 {
         let view = View::of(self.layout, Seen { place, word, now: 0 });
         // If all permits with the newest stamp were refunded, this is an earlier one, or none.
@@ -494,10 +491,10 @@ impl<L: Layout> LogPlan<L> {
         let claim = view.claim(ask.cost, view.step);
         self.tell(left, view, (!ask.peeks).then_some(claim));
         let (wait_ns, quota) = self.refused_for(view, claim);
-        if ask.peeks {
-            return if view.seen.stands() { Proposal::Deny { wait_ns, quota, word: None } } else { Proposal::Lost };
+        if ask.peeks && !view.seen.stands() {
+            return Proposal::Lost;
         }
-        Proposal::Deny { wait_ns, quota, word: Some(self.claim(view, claim)) }
+        Proposal::Deny { wait_ns, quota, word: (!ask.peeks).then(|| self.claim(view, claim)) }
     }
 
     /// Writes the permits left of each quota, after a claim.

@@ -106,7 +106,7 @@ impl Plan {
     }
 }
 
-/// Where speed does not count.
+/// For all but decisions on one known key.
 impl Deref for Plan {
     type Target = dyn Algorithm;
 

@@ -3,7 +3,7 @@
 use super::hint::Hint;
 use super::ring::Rings;
 use super::word::{AtomicWord, Word};
-use crate::decision::PerQuota;
+use crate::decision::{FastDecision, PerQuota};
 
 /// An algorithm, with the numbers of its quotas.
 pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
@@ -12,8 +12,8 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
     /// the permits left after the answer to `left`.
     fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal;
 
-    /// The same for a key without permits, which gets none before that time, whatever the clock
-    /// reads. Waits are counted from the clock.
+    /// The same for a key without permits. Its permits count as granted no earlier than `not_before`.
+    /// Waits are counted from the clock, and a request that need not wait has no delay.
     fn propose_first(&self, seen: Seen<'_>, not_before: u64, ask: Ask, left: Option<&mut PerQuota>) -> Proposal;
 
     /// The word after a refund of up to `cost` permits with this mark, and the number of them. If
@@ -23,13 +23,13 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
     /// The first time from which a key with this word is no different from a new one.
     fn over_at(&self, place: Place<'_>, word: Word) -> u64;
 
-    /// A frozen word of a key, as it goes on under other quotas of the algorithm in another arena.
+    /// A frozen word of a key, as it goes on under the quotas of another arena.
     fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word
     where
         Self: Sized;
 
-    /// A time that is no earlier than any stamp of a word: forgotten, the key gets none before it.
-    /// Reserved stamps are left out.
+    /// The time before which the key gets no permit once it is forgotten: a permit as of it has no
+    /// earlier stamp than the word. If the newest stamp is reserved, it is the reading.
     fn latest(&self, _: Word, reading: u64) -> u64 {
         reading
     }
@@ -45,7 +45,7 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
     }
 }
 
-/// The word of a key, and the rings of its arena.
+/// The word and the hint of a key, and the rings of its arena.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(super) word: &'a AtomicWord,
@@ -80,6 +80,19 @@ pub(crate) enum Proposal {
     Deny { wait_ns: u64, quota: u8, word: Option<Word> },
     /// Another thread has changed the word.
     Lost,
+}
+
+impl Proposal {
+    /// The decision, the word to be swapped in, and the mark of the permits. `None` if another thread
+    /// has changed the word.
+    #[inline(always)]
+    pub(super) fn answer(self) -> Option<(FastDecision, Option<Word>, u128)> {
+        Some(match self {
+            Self::Admit { word, mark, delay_ns } => (FastDecision::admitted(delay_ns), Some(word), mark),
+            Self::Deny { wait_ns, quota, word } => (FastDecision::denied(wait_ns, quota), word, 0),
+            Self::Lost => return None,
+        })
+    }
 }
 
 /// A request, as the quotas of its key see it.

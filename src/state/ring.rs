@@ -1,6 +1,6 @@
 //! Rings of slots, and the part of an arena that they lie in.
 //!
-//! A ring is taken for one word of a key, and no other key gets it as long as its arena lasts. It is
+//! A ring is taken for one key, and no other key gets it as long as its arena lasts. It is
 //! never freed alone: a rebuild copies the rings in use to another arena.
 //!
 //! The slots of an arena are numbered, and the first one names a ring. Short rings lie in pages. Each
@@ -107,12 +107,12 @@ impl Rings {
         self.room.store(0, Ordering::Relaxed);
     }
 
-    /// Makes room for so many slots, but at most for twice those handed out, unless a rebuild has
-    /// begun. Returns whether they are no longer due.
+    /// Makes room for so many slots, but at most for twice those handed out. Makes none if a rebuild has
+    /// begun, or for less than an eighth more. Returns whether they are no longer due.
     pub(super) fn extend(&self, slots: impl FnOnce() -> u64) -> bool {
         let (room, handed) = (self.room.load(Ordering::Relaxed), self.slots());
         let more = if room > 0 { slots().min(2 * handed) } else { 0 };
-        // An eighth more at least, so that `slots` is seldom asked.
+        // So `slots` is seldom asked.
         if more > handed + handed / 8 {
             let _ = self.room.compare_exchange(room, more, Ordering::Relaxed, Ordering::Relaxed);
         }

@@ -25,8 +25,8 @@ mod rebuild;
 #[derive(Debug)]
 pub(crate) struct Shard {
     root: Root<Arena>,
-    /// The latest time of a forgotten key that a rebuild came across. A new key's first permit is no
-    /// earlier, however far a clock lags (INV-FLOOR).
+    /// The latest time of the keys without permits that rebuilds came across. The permits of a new or
+    /// forgotten key count as granted no earlier (INV-FLOOR).
     floor: AtomicU64,
 }
 
@@ -230,9 +230,8 @@ impl<'a, C: Clock> Context<'a, C> {
         time_of(self.clock.now())
     }
 
-    /// Decides a request for some permits of a key that has had some. `None` if only
-    /// [`prepare`](Self::prepare) can: the key has none, moves, is held by a joint claim, or has a limit
-    /// below the cost.
+    /// Decides a request of a key with permits. `None` if the key has none, moves, or is held by a joint
+    /// claim, or if the cost is above a limit.
     #[inline(always)]
     pub(super) fn decide(self, key: Key, cost: u32, mut left: Option<&mut PerQuota>) -> Option<Answer> {
         let root = self.shard.root.load();
@@ -283,13 +282,8 @@ impl<'a, C: Clock> Context<'a, C> {
         if request.ask.cost > seat.version(request.key).most {
             return Ok(None);
         }
-        let (new, decision, mark) = match seat.propose(request, left) {
-            Proposal::Admit { word, mark, delay_ns } => (word, FastDecision::admitted(delay_ns), mark),
-            Proposal::Deny { wait_ns, quota, word } => {
-                (word.unwrap_or(seat.word), FastDecision::denied(wait_ns, quota), 0)
-            }
-            Proposal::Lost => return Ok(None),
-        };
+        let Some((decision, new, mark)) = seat.propose(request, left).answer() else { return Ok(None) };
+        let new = new.unwrap_or(seat.word);
         if seat.vacant_until.is_none() || new == seat.word {
             taken = None;
         }
@@ -482,11 +476,7 @@ fn decide(
     cost: u32,
     left: Option<&mut PerQuota>,
 ) -> Option<(FastDecision, u128)> {
-    let (decision, new, mark) = match algorithm.propose(seen, Ask::acquire(cost), left) {
-        Proposal::Admit { word, mark, delay_ns } => (FastDecision::admitted(delay_ns), Some(word), mark),
-        Proposal::Deny { wait_ns, quota, word } => (FastDecision::denied(wait_ns, quota), word, 0),
-        Proposal::Lost => return None,
-    };
+    let (decision, new, mark) = algorithm.propose(seen, Ask::acquire(cost), left).answer()?;
     new.is_none_or(|new| seen.place.word.swap(seen.word, new)).then_some((decision, mark))
 }
 

@@ -73,9 +73,7 @@ impl Version {
                 let quota = (0..).zip(&*self.quotas).find(|(_, quota)| ask.cost > quota.limit());
                 Some(FastDecision::denied(Denial::NEVER, quota.map_or(0, |(place, _)| place)))
             }
-            Proposal::Admit { delay_ns, .. } => Some(FastDecision::admitted(delay_ns)),
-            Proposal::Deny { wait_ns, quota, .. } => Some(FastDecision::denied(wait_ns, quota)),
-            Proposal::Lost => None,
+            proposal => proposal.answer().map(|(decision, ..)| decision),
         }
     }
 }

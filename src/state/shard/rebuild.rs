@@ -39,8 +39,8 @@ impl<C: Clock> Context<'_, C> {
         }
     }
 
-    /// The arena and the place of the key's cell, whose word is not frozen. The key gets a cell if
-    /// it has none, and moves if its arena is being rebuilt. `None` if this arena is gone.
+    /// The arena and the place of the key's cell. Its word was not frozen. A key without a cell gets
+    /// one, and a key with a frozen word moves. `None` if this arena, or one behind it, is gone.
     pub(super) fn cell_of(self, mut arena: Arc<Arena>, key: Key) -> Option<(Arc<Arena>, usize)> {
         loop {
             let (found, place) = self.first_cell(arena, key)?;
@@ -55,8 +55,8 @@ impl<C: Clock> Context<'_, C> {
         }
     }
 
-    /// Begins a rebuild if one is due, or helps with it. A request does so once it has swapped its word:
-    /// before, it might freeze the word, each time anew.
+    /// Begins a rebuild if one is due, or helps with it. It may freeze the word of the caller's key. So a
+    /// request calls it after its swap, or after an attempt that failed.
     #[inline]
     pub(in crate::state) fn keep_up(self, arena: &Arc<Arena>) {
         if arena.rings.are_due() {
@@ -64,8 +64,8 @@ impl<C: Clock> Context<'_, C> {
         }
     }
 
-    /// Begins a rebuild of this arena, unless more than half of its slots are in use, or helps with the
-    /// one under way.
+    /// Makes room if a sample shows well over half of the slots in use. Otherwise begins a rebuild of this
+    /// arena, or helps with the one under way.
     #[cold]
     fn collect_rings(self, arena: &Arc<Arena>) {
         if !arena.rings.extend(|| self.needed(arena).1 as u64) {
@@ -141,10 +141,7 @@ impl<C: Clock> Context<'_, C> {
     pub(super) fn help(self, arena: &Arc<Arena>) {
         let Next::Arena(successor) = arena.next() else { return };
         let mut each = |cell: &Cell| {
-            if cell.seal() {
-                return;
-            }
-            if let Some(key) = cell.key() {
+            if let (false, Some(key)) = (cell.seal(), cell.key()) {
                 self.move_cell(arena, cell, key, &successor);
             }
         };
@@ -175,7 +172,7 @@ impl<C: Clock> Context<'_, C> {
         // If an arena is gone, all keys were moved long ago.
         while let Some((found, place)) = self.first_cell(to, key) {
             let there = found.cell(place);
-            there.hint.go_on_with(&cell.hint);
+            there.hint.go_on_from(cell.hint.life());
             match there.word.load() {
                 Word::NEW => {
                     let seen = Seen { place: arena.place_of(cell), word, now: self.now() };
@@ -187,7 +184,7 @@ impl<C: Clock> Context<'_, C> {
                     // Nothing counts under the new quotas.
                     let is_over = moved == Word::NEW;
                     if is_over {
-                        there.hint.end_life();
+                        there.hint.go_on_from(cell.hint.life() + 1);
                         moved = Word::forgotten(seen.now);
                     }
                     if there.word.swap(Word::NEW, moved) {
@@ -224,8 +221,7 @@ impl<C: Clock> Context<'_, C> {
                 continue;
             }
             let over_at = || arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
-            let expired =
-                if word.vacant_until().is_none() { Some(over_at()).filter(|&at| at <= self.now()) } else { None };
+            let expired = word.vacant_until().is_none().then(over_at).filter(|&at| at <= self.now());
             let last = expired.map_or(word, Word::forgotten).frozen();
             if cell.word.swap(word, last) {
                 if expired.is_some() {

@@ -164,8 +164,12 @@ impl Prepared<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Full;
 
+/// The pauses after the first swap that a thread lost: meanwhile the other thread decides a few times
+/// without moving the cache line.
+const SHORTEST_BACKOFF: u32 = 32;
+
 /// The attempts after which a thread that lost a swap no longer waits longer.
-const LONGEST_BACKOFF: u32 = 6;
+const LONGEST_BACKOFF: u32 = 2;
 
 impl Shard {
     /// An empty shard with room for so many keys.
@@ -485,7 +489,7 @@ fn decide(
 pub(super) fn back_off(lost: &mut u32) {
     #[cfg(tollgate_loom)]
     loom::thread::yield_now();
-    for _ in 0..1_u32 << *lost {
+    for _ in 0..SHORTEST_BACKOFF << *lost {
         core::hint::spin_loop();
     }
     *lost = (*lost + 1).min(LONGEST_BACKOFF);

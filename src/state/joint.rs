@@ -193,10 +193,11 @@ impl Table {
 
     /// The wait of a request for one permit of a key, if it would be denied by its quotas.
     pub(crate) fn denied_for(&self, key: Fingerprint, clock: &impl Clock) -> Option<u64> {
-        let request = Request { key: Key::of(key), ask: Ask::acquire(1) };
-        match self.with(request.key, clock).peek(request, &mut { PerQuota::NONE }) {
-            (Decision::Denied(denial), true) => Some(denial.wait_ns()),
-            _ => None,
+        let (key, left) = (Key::of(key), &mut { PerQuota::NONE });
+        let looked = self.with(key, clock).look(key, |version, seen| version.peek(seen, Ask::acquire(1), left));
+        match looked?.into() {
+            Decision::Admitted(_) => None,
+            Decision::Denied(denial) => Some(denial.wait_ns()),
         }
     }
 

@@ -98,7 +98,6 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// The answer that such a request would get, if its cost is within all limits.
-    #[inline]
     pub(crate) fn peek_within_limits(
         &self,
         keys: &[Option<Fingerprint>],
@@ -109,7 +108,6 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// The key in this dimension, with the slot of its tier, or that of the dimension.
-    #[inline]
     pub(crate) fn with_slot(&self, key: Fingerprint, dimension: usize) -> Fingerprint {
         let (tier, key) = (key.plan(), key.in_dimension(dimension));
         if tier == 0 {

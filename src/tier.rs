@@ -64,13 +64,11 @@ impl Tier {
         TierKey { tier: self, key }
     }
 
-    #[inline]
     pub(crate) fn plan(self) -> usize {
         self.0.into()
     }
 
     /// This tier, or the other if this is none.
-    #[inline]
     pub(crate) fn or(self, other: Self) -> Self {
         if self.0 == 0 { other } else { self }
     }
@@ -129,13 +127,11 @@ impl Tiers {
     }
 
     /// The dimension of a slot.
-    #[inline]
     pub(crate) fn dimension_of(&self, slot: usize) -> usize {
         slot.checked_sub(self.dimensions).map_or(slot, |tier| self.all[tier].0)
     }
 
     /// Panics if there is no tier in this slot, or it is one of another dimension.
-    #[inline]
     pub(crate) fn check(&self, slot: usize, dimension: Option<usize>) {
         let tier = slot.checked_sub(self.dimensions).and_then(|tier| self.all.get(tier));
         let is_there = tier.is_some_and(|(of, _)| dimension.is_none_or(|dimension| *of == dimension));

@@ -93,6 +93,11 @@ pub(crate) const ALL: &[Path] = &[
     Path { name: "admitted, token bucket", promise: and(1), run: admitted_bucket },
     Path { name: "admitted, token bucket full again", promise: and(1), run: admitted_bucket_full_again },
     Path { name: "admitted, token bucket full again, cost 8", promise: and(1), run: admitted_bucket_full_again_cost_8 },
+    Path { name: "admitted, fixed window", promise: and(1), run: admitted_fixed_window },
+    Path { name: "admitted, sliding counter", promise: and(1), run: admitted_sliding_counter },
+    Path { name: "admitted, leaky queue", promise: and(1), run: admitted_queue },
+    Path { name: "admitted, warm-up", promise: and(1), run: admitted_warm_up },
+    Path { name: "admitted, quantised log", promise: and(2), run: admitted_quantised_log },
     // Two looks; a description of the claim is taken, decided and given back, and each word is held
     // and let go.
     Path {
@@ -282,11 +287,11 @@ fn admitted_log_cost_8(repeat: &mut Repeat) {
 
 fn admitted_bucket(repeat: &mut Repeat) {
     // Half of what is taken comes back: neither full nor empty for as long as this takes.
-    admitted_by_bucket(repeat, Quota::token_bucket(1 << 20, 1, 2 * STEP));
+    admitted_by(repeat, Quota::token_bucket(1 << 20, 1, 2 * STEP));
 }
 
 fn admitted_bucket_full_again(repeat: &mut Repeat) {
-    admitted_by_bucket(repeat, Quota::token_bucket(LIMIT, 1, STEP / 2));
+    admitted_by(repeat, Quota::token_bucket(LIMIT, 1, STEP / 2));
 }
 
 fn admitted_bucket_full_again_cost_8(repeat: &mut Repeat) {
@@ -297,9 +302,29 @@ fn admitted_bucket_full_again_cost_8(repeat: &mut Repeat) {
     repeat.decide(eight, |it| it.is_admitted());
 }
 
-fn admitted_by_bucket(repeat: &mut Repeat, bucket: Quota) {
+fn admitted_fixed_window(repeat: &mut Repeat) {
+    admitted_by(repeat, Quota::fixed_window(1 << 20, FULL_AFTER));
+}
+
+fn admitted_sliding_counter(repeat: &mut Repeat) {
+    admitted_by(repeat, Quota::sliding_counter(1 << 15, FULL_AFTER));
+}
+
+fn admitted_queue(repeat: &mut Repeat) {
+    admitted_by(repeat, Quota::leaky_queue(2, STEP, FULL_AFTER));
+}
+
+fn admitted_warm_up(repeat: &mut Repeat) {
+    admitted_by(repeat, Quota::warm_up(LIMIT, 8, STEP, FULL_AFTER));
+}
+
+fn admitted_quantised_log(repeat: &mut Repeat) {
+    admitted_by(repeat, Quota::quantised_log(2 * LIMIT, FULL_AFTER, STEP));
+}
+
+fn admitted_by(repeat: &mut Repeat, quota: Quota) {
     let (key, clock) = (7, Moving::new());
-    let limiter = limiter(Limiter::<u64>::builder(bucket).clock(&clock));
+    let limiter = limiter(Limiter::<u64>::builder(quota).clock(&clock));
     (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(key).is_admitted()));
     repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_admitted());
 }

@@ -144,7 +144,6 @@ impl Claims {
         }
     }
 
-    #[inline]
     fn descriptor(&self, number: usize) -> &Descriptor {
         self.descriptors.get(number, new_descriptor)
     }
@@ -208,7 +207,6 @@ impl<C: Cells> Worker<'_, C> {
     }
 
     /// A part's word, and what it is to be swapped from and to.
-    #[inline]
     fn part(&self, place: usize) -> (Option<Either<'_, C::Word>>, Word, Word) {
         if let Some(part) = self.known.get(place) {
             return (Some(Either::Known(part.word)), part.old, part.new);
@@ -217,7 +215,6 @@ impl<C: Cells> Worker<'_, C> {
         (self.cells.word(name).map(Either::Found), old, new)
     }
 
-    #[inline]
     fn held(&self, installation: u64) -> Word {
         Held { claim: self.name, installation }.pack()
     }
@@ -232,7 +229,6 @@ enum Either<'a, T> {
 impl<T: Deref<Target = AtomicWord>> Deref for Either<'_, T> {
     type Target = AtomicWord;
 
-    #[inline]
     fn deref(&self) -> &AtomicWord {
         match self {
             Self::Known(word) => word,
@@ -247,7 +243,6 @@ fn new_descriptor() -> Box<CachePadded<Descriptor>> {
 
 /// The descriptor that a thread tries first: its own, as long as there are few threads.
 #[cfg(not(test))]
-#[inline]
 fn first_descriptor() -> usize {
     use crate::sync::plain::{AtomicU64, Ordering};
 

@@ -116,7 +116,7 @@ impl Table {
 
     /// Gives a key quotas of its own, before the first request. Returns whether there can be such a
     /// key. The error is the reason why it can't have these quotas.
-    pub(crate) fn import_own(&self, tag: u64, quotas: &[Quota], clock: &impl Clock) -> Result<bool, ChangeError> {
+    pub(crate) fn import_own(&self, tag: u64, quotas: &[Quota], clock: &dyn Clock) -> Result<bool, ChangeError> {
         let Some(key) = Key::with_tag(tag).filter(|key| key.slot() < self.slots()) else { return Ok(false) };
         ChangeError::check(&self.version(key.slot()).quotas, quotas)?;
         self.change_own(key, Some(quotas), clock);
@@ -124,7 +124,7 @@ impl Table {
     }
 
     /// Exports each key with its quotas, while other threads decide.
-    pub(crate) fn export(&self, clock: &impl Clock) -> BTreeMap<u64, (Export, Arc<[Quota]>)> {
+    pub(crate) fn export(&self, clock: &dyn Clock) -> BTreeMap<u64, (Export, Arc<[Quota]>)> {
         let mut exports = BTreeMap::new();
         for shard in self.shards() {
             for key in shard.keys() {
@@ -142,13 +142,7 @@ impl Table {
 
     /// Imports the permits of a key, exported `elapsed` nanoseconds ago. The first import of a key
     /// counts.
-    pub(crate) fn import(
-        &self,
-        tag: u64,
-        export: &Export,
-        elapsed: u64,
-        clock: &impl Clock,
-    ) -> Result<(), ImportError> {
+    pub(crate) fn import(&self, tag: u64, export: &Export, elapsed: u64, clock: &dyn Clock) -> Result<(), ImportError> {
         let key = Key::with_tag(tag).filter(|key| key.slot() < self.slots()).ok_or(ImportError::Contradictory)?;
         let imported = self.with(key, clock).change(key, |seat| {
             if seat.vacant_until.is_none() {

@@ -62,7 +62,7 @@ impl Table {
     pub(crate) fn acquire(
         &self,
         asked: Asked<'_>,
-        clock: &impl Clock,
+        clock: &dyn Clock,
         mut left: Option<&mut PerQuota>,
         mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Decision {
@@ -101,7 +101,7 @@ impl Table {
     fn attempt(
         &self,
         asked: Asked<'_>,
-        clock: &impl Clock,
+        clock: &dyn Clock,
         mut left: Option<&mut PerQuota>,
         mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Option<Decision> {
@@ -169,7 +169,7 @@ impl Table {
     /// Answers a request that is denied by other than its quotas. They answer as if they alone
     /// decided, but charge nothing. The request counts if refused requests do, and opens the accounts
     /// that start low.
-    pub(crate) fn refuse(&self, asked: Asked<'_>, clock: &impl Clock) -> Status {
+    pub(crate) fn refuse(&self, asked: Asked<'_>, clock: &dyn Clock) -> Status {
         let counts = |version: &Version| version.quotas.iter().any(Quota::is_counting_refused);
         if !asked.keys.iter().flatten().any(|&key| self.version_for(key, counts)) {
             self.open(asked, clock);
@@ -183,7 +183,7 @@ impl Table {
 
     /// Takes one permit of a key, if it has one. Returns whether it did; `None` if there is no place
     /// for the key.
-    pub(crate) fn takes_one(&self, key: Fingerprint, clock: &impl Clock) -> Option<bool> {
+    pub(crate) fn takes_one(&self, key: Fingerprint, clock: &dyn Clock) -> Option<bool> {
         let asked = Asked { keys: &[Some(key)], ask: Ask::acquire(1), admits_without_place: false };
         match self.acquire(asked, clock, None, None) {
             Decision::Admitted(_) => Some(true),
@@ -192,7 +192,7 @@ impl Table {
     }
 
     /// The wait of a request for one permit of a key, if it would be denied by its quotas.
-    pub(crate) fn denied_for(&self, key: Fingerprint, clock: &impl Clock) -> Option<u64> {
+    pub(crate) fn denied_for(&self, key: Fingerprint, clock: &dyn Clock) -> Option<u64> {
         let (key, left) = (Key::of(key), &mut { PerQuota::NONE });
         let looked = self.with(key, clock).look(key, |version, seen| version.peek(seen, Ask::acquire(1), left));
         match looked?.into() {
@@ -203,11 +203,11 @@ impl Table {
 
     /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it
     /// makes room for new keys, as the request would.
-    pub(crate) fn preview(&self, asked: Asked<'_>, clock: &impl Clock) -> Status {
+    pub(crate) fn preview(&self, asked: Asked<'_>, clock: &dyn Clock) -> Status {
         self.look(asked, clock).status
     }
 
-    fn look(&self, asked: Asked<'_>, clock: &impl Clock) -> Preview {
+    fn look(&self, asked: Asked<'_>, clock: &dyn Clock) -> Preview {
         loop {
             if let Some(preview) = self.try_look(asked, clock) {
                 return preview;
@@ -216,7 +216,7 @@ impl Table {
     }
 
     /// One attempt. `None` if it made room: the place may have been that of a key of this request.
-    fn try_look(&self, asked: Asked<'_>, clock: &impl Clock) -> Option<Preview> {
+    fn try_look(&self, asked: Asked<'_>, clock: &dyn Clock) -> Option<Preview> {
         let mut all = Preview { status: Status::nothing(), is_at_cap: false, has_new: false };
         let (mut new, mut without_place) = (0, None);
         for (dimension, request) in asked.requests() {
@@ -250,20 +250,20 @@ impl Table {
     }
 
     /// Writes the permits left of a new key.
-    fn tell_of_new(&self, Request { key, ask }: Request, clock: &impl Clock, left: &mut PerQuota) {
+    fn tell_of_new(&self, Request { key, ask }: Request, clock: &dyn Clock, left: &mut PerQuota) {
         let _ = self.with(key, clock).peek(Request { key, ask: Ask { cost: 0, ..ask } }, left);
     }
 
     /// Opens the accounts of keys that start low and deny the request, which is the first to ask
     /// them.
-    fn open(&self, asked: Asked<'_>, clock: &impl Clock) {
+    fn open(&self, asked: Asked<'_>, clock: &dyn Clock) {
         for (_, request) in asked.requests().filter(|(_, request)| request.ask.cost > 0) {
             self.open_low(request, clock);
         }
     }
 
     /// The same for one key.
-    pub(super) fn open_low(&self, request: Request, clock: &impl Clock) {
+    pub(super) fn open_low(&self, request: Request, clock: &dyn Clock) {
         let with = self.with(request.key, clock);
         let (decision, is_known) = with.peek(request, &mut { PerQuota::NONE });
         if !is_known && decision.is_denied() {

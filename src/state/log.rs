@@ -164,7 +164,6 @@ impl<'a, L: Layout> View<'a, L> {
     }
 
     /// The time from the clock to the end of a step.
-    #[inline]
     fn until(&self, step: u64) -> u64 {
         self.layout.end_of(step).saturating_sub(self.seen.now)
     }
@@ -176,26 +175,22 @@ impl<'a, L: Layout> View<'a, L> {
 
     /// A claim of so many permits. It is reserved if it is later than the clock, or behind one that
     /// is.
-    #[inline]
     fn claim(&self, cost: u32, stamp: u64) -> Claim {
         Claim { cost, stamp, reserved: stamp > self.step || self.state.reserved && stamp > self.seen.now }
     }
 
     /// Whether a clock is still before a reserved stamp: no request is admitted.
-    #[inline]
     fn is_behind_reserved(&self) -> bool {
         self.state.reserved && self.seen.now < self.state.newest
     }
 
     /// The steps that have passed when permits are dropped. Behind a reserved stamp it is the clock:
     /// if the reservation is refunded, earlier permits decide again.
-    #[inline]
     fn kept_by(&self) -> u64 {
         if self.is_behind_reserved() { self.seen.now } else { self.passed }
     }
 
     /// The same if the newest stamp is this one: no decision comes before it, whatever the clocks say.
-    #[inline]
     fn lasting(&self, newest: u64) -> u64 {
         self.kept_by().min(self.layout.begun(newest))
     }
@@ -231,18 +226,15 @@ impl Layout for Permits {
     #[cfg(feature = "snapshot")]
     const AT_ONCE: u32 = 1;
 
-    #[inline]
     fn around(self, newest: u64, time: u64) -> (u64, u64) {
         let time = time.max(newest);
         (time, time)
     }
 
-    #[inline]
     fn begun(self, step: u64) -> u64 {
         step
     }
 
-    #[inline]
     fn step_of(self, time: u64) -> u64 {
         time
     }
@@ -252,7 +244,6 @@ impl Layout for Permits {
         step
     }
 
-    #[inline]
     fn pack(state: LogState) -> Word {
         let LogState { newest, run, position, ring: RingRef { class, start }, reserved } = state;
         Word::of(
@@ -265,7 +256,6 @@ impl Layout for Permits {
         )
     }
 
-    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the masks leave no more bits")]
     fn unpack(word: Word) -> LogState {
         let state = word.state();
@@ -278,7 +268,6 @@ impl Layout for Permits {
         }
     }
 
-    #[inline]
     fn back(view: &View<'_, Self>, back: u32) -> u64 {
         if back <= view.state.run {
             return view.state.newest;
@@ -351,7 +340,6 @@ impl Layout for Permits {
 }
 
 /// Writes the newest claim to its slots, unless another thread has.
-#[inline]
 fn spill(view: &View<'_, Permits>) {
     let LogState { newest, run, position, .. } = view.state;
     for back in 1..=run {
@@ -369,7 +357,6 @@ impl LogPlan<Permits> {
 impl<L: Layout> LogPlan<L> {
     /// How far ahead permits may be reserved, in steps. Further ahead the log would have to remember
     /// more than twice the limit. If refused requests count, nothing is reserved ahead.
-    #[inline]
     fn furthest_ahead(&self) -> u64 {
         if L::RESERVES && !self.counts_refused() { self.window() } else { 0 }
     }
@@ -381,7 +368,7 @@ impl<L: Layout> LogPlan<L> {
         // The word was loaded before.
         let newest = LogState::newest_in(seen.word);
         let (until, bound) = seen.place.hint.later_than(seen.now.max(self.layout.end_of(newest)))?;
-        let (bound, wait_ns) = (self.bound(bound), until - seen.now);
+        let (bound, wait_ns) = (self.bounds[bound], until - seen.now);
         if let Some(left) = left {
             let &Bound { limit, window, .. } = self.only()?;
             // The hint may be of a later word.
@@ -481,7 +468,7 @@ impl<L: Layout> LogPlan<L> {
         if ask.cost == 1 && !ask.peeks {
             view.seen.place.hint.publish(self.layout.end_of(refusal.until), refusal.bound);
         }
-        Proposal::Deny { wait_ns, quota: self.bound(refusal.bound).quota, word: None }
+        Proposal::Deny { wait_ns, quota: self.bounds[refusal.bound].quota, word: None }
     }
 
     /// A denial whose permits are added to the log. The wait is that of the same request
@@ -510,7 +497,7 @@ impl<L: Layout> LogPlan<L> {
     fn refused_for(&self, view: &View<'_, L>, claim: Claim) -> (u64, u8) {
         let until = |bound: &Bound| view.back_after(claim, bound.limit + 1 - claim.cost) + bound.window;
         let later = |last, bound| if until(bound) > until(last) { bound } else { last };
-        let last = self.bounds().reduce(later).expect("a log has a bound");
+        let last = self.bounds.iter().reduce(later).expect("a log has a bound");
         (view.until(until(last)), last.quota)
     }
 
@@ -522,12 +509,12 @@ impl<L: Layout> LogPlan<L> {
         }
         let behind = view.is_behind_reserved();
         let mut refusal: Option<Refusal> = behind.then_some(Refusal { until: view.state.newest, bound: 0 });
-        self.bounds().enumerate().for_each(|(number, bound)| {
+        for (number, bound) in self.bounds.iter().enumerate() {
             let until = L::back(view, bound.limit + 1 - cost) + bound.window;
             if until > view.passed && refusal.is_none_or(|other| other.until < until) {
                 refusal = Some(Refusal { until, bound: number });
             }
-        });
+        }
         refusal
     }
 
@@ -589,7 +576,6 @@ fn left_of<L: Layout>(bound: Bound, view: &View<'_, L>, claim: Option<Claim>) ->
 }
 
 /// Of so many numbers from 1 on, those for which it holds, if it holds for the first of them alone.
-#[inline]
 fn bisect(most: u32, holds: impl Fn(u32) -> bool) -> u32 {
     let (mut known, mut beyond) = (0, most + 1);
     while beyond - known > 1 {

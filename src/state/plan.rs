@@ -106,7 +106,7 @@ impl Plan {
     }
 }
 
-/// For all but decisions on one known key.
+/// The algorithm of the plan.
 impl Deref for Plan {
     type Target = dyn Algorithm;
 

@@ -12,7 +12,14 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
     /// the permits left after the answer to `left`.
     fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal;
 
-    /// The same for a key without permits. Its permits count as granted no earlier than `not_before`.
+    /// Decides a request, and swaps the word. Returns the mark of the permits, too; `None` if another
+    /// thread was faster.
+    fn decide(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<(FastDecision, u128)> {
+        let (decision, new, mark) = self.propose(seen, Ask::acquire(cost), left).answer()?;
+        new.is_none_or(|new| seen.place.word.swap(seen.word, new)).then_some((decision, mark))
+    }
+
+    /// The same as `propose` for a key without permits. Its permits count as granted no earlier than `not_before`.
     /// Waits are counted from the clock, and a request that need not wait has no delay.
     fn propose_first(&self, seen: Seen<'_>, not_before: u64, ask: Ask, left: Option<&mut PerQuota>) -> Proposal;
 

@@ -27,25 +27,21 @@ pub(super) struct Ring<'a>(&'a [AtomicU64]);
 
 impl Ring<'_> {
     /// The number of slots: at most 2^21.
-    #[inline]
     pub(super) fn slots(self) -> u32 {
         u32::try_from(self.len()).unwrap_or(u32::MAX)
     }
 
     /// The slot of a position, which counts on from round to round.
-    #[inline]
     pub(super) fn slot(&self, position: u32) -> &AtomicU64 {
         &self[position as usize & (self.len() - 1)]
     }
 
     /// The value of the slot of a position.
-    #[inline]
     pub(super) fn load(self, position: u32) -> u64 {
         self.slot(position).load(Ordering::Acquire)
     }
 
     /// Writes a value that is greater than that of a slot. A slot that has as much is left as it is.
-    #[inline]
     pub(super) fn raise(self, position: u32, to: u64) {
         let slot = self.slot(position);
         let mut value = slot.load(Ordering::Acquire);
@@ -61,7 +57,6 @@ impl Ring<'_> {
 impl Deref for Ring<'_> {
     type Target = [AtomicU64];
 
-    #[inline]
     fn deref(&self) -> &[AtomicU64] {
         self.0
     }
@@ -159,7 +154,6 @@ impl Rings {
     }
 
     /// The slots handed out.
-    #[inline]
     pub(super) fn slots(&self) -> u64 {
         self.slots.load(Ordering::Relaxed)
     }

@@ -9,8 +9,7 @@ use super::claims::{CellName, Cells, Claims, Part};
 use super::hint::Hint;
 use super::key::Key;
 use super::places::{Places, Taken};
-use super::plan::{Plan, with_algorithm};
-use super::request::{Algorithm, Ask, Place, Proposal, Seen};
+use super::request::{Ask, Place, Proposal, Seen};
 use super::root::{Loaded, Root, loaded};
 use super::sync::{AtomicU64, Ordering};
 use super::versions::{Plans, Version};
@@ -99,17 +98,14 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    #[inline]
     fn cell(&self) -> &Cell {
         self.arena.cell(self.place)
     }
 
-    #[inline]
     pub(super) fn seen(&self) -> Seen<'_> {
         Seen { place: self.arena.place_of(self.cell()), word: self.word, now: self.now }
     }
 
-    #[inline]
     pub(super) fn version(&self, key: Key) -> &Version {
         self.arena.plans.of(key)
     }
@@ -213,22 +209,14 @@ impl Shard {
 }
 
 /// A shard, what it shares with others, and the clock of a request.
-#[derive(Debug)]
-pub(super) struct Context<'a, C> {
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
     pub(super) shard: &'a Shard,
     pub(super) shared: &'a Shared,
-    pub(super) clock: &'a C,
+    pub(super) clock: &'a dyn Clock,
 }
 
-impl<C> Clone for Context<'_, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C> Copy for Context<'_, C> {}
-
-impl<'a, C: Clock> Context<'a, C> {
+impl<'a> Context<'a> {
     #[inline(always)]
     pub(super) fn now(self) -> u64 {
         time_of(self.clock.now())
@@ -257,7 +245,7 @@ impl<'a, C: Clock> Context<'a, C> {
                 return Some((FastDecision::denied(wait_ns, quota), Charged::default()));
             }
             let (left, life) = (left.as_deref_mut(), cell.hint.life());
-            let decided = with_algorithm!(&version.plan, algorithm => decide(algorithm, seen, cost, left));
+            let decided = version.plan.decide(seen, cost, left);
             if let Some((decision, mark)) = decided {
                 self.keep_up(&root);
                 return Some((decision, Charged { mark, life }));
@@ -471,21 +459,7 @@ impl<'a, C: Clock> Context<'a, C> {
     }
 }
 
-/// Decides a request, and swaps the word. Returns the mark of the permits, too; `None` if another
-/// thread was faster.
-#[inline(never)]
-fn decide(
-    algorithm: &impl Algorithm,
-    seen: Seen<'_>,
-    cost: u32,
-    left: Option<&mut PerQuota>,
-) -> Option<(FastDecision, u128)> {
-    let (decision, new, mark) = algorithm.propose(seen, Ask::acquire(cost), left).answer()?;
-    new.is_none_or(|new| seen.place.word.swap(seen.word, new)).then_some((decision, mark))
-}
-
 /// Waits a little longer after each lost swap.
-#[inline]
 pub(super) fn back_off(lost: &mut u32) {
     #[cfg(tollgate_loom)]
     loom::thread::yield_now();

@@ -33,14 +33,12 @@ mod record {
             Self(core::array::from_fn(|_| AtomicU64::new(0)))
         }
 
-        #[inline]
         pub(in crate::state) fn write(&self, words: [u64; N]) {
             for (place, word) in self.0.iter().zip(words) {
                 place.store(word, Ordering::Relaxed);
             }
         }
 
-        #[inline]
         pub(in crate::state) fn read(&self) -> [u64; N] {
             self.0.each_ref().map(|place| place.load(Ordering::Relaxed))
         }

@@ -104,12 +104,12 @@ impl Table {
 
     /// The shard of a key, for a request.
     #[inline(always)]
-    pub(super) fn with<'a, C>(&'a self, key: Key, clock: &'a C) -> Context<'a, C> {
+    pub(super) fn with<'a>(&'a self, key: Key, clock: &'a dyn Clock) -> Context<'a> {
         self.with_shard(self.shard(key), clock)
     }
 
     #[inline(always)]
-    pub(super) fn with_shard<'a, C>(&'a self, shard: &'a Shard, clock: &'a C) -> Context<'a, C> {
+    pub(super) fn with_shard<'a>(&'a self, shard: &'a Shard, clock: &'a dyn Clock) -> Context<'a> {
         Context { shard, shared: &self.shared, clock }
     }
 
@@ -151,7 +151,7 @@ impl Table {
         &self,
         fingerprint: Fingerprint,
         cost: u32,
-        clock: &impl Clock,
+        clock: &dyn Clock,
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
         let key = Key::of(fingerprint);
@@ -166,7 +166,7 @@ impl Table {
     /// Collects keys whose permits have expired, until so many places are free. If it finds too few,
     /// the error says when there may be another.
     #[cold]
-    pub(super) fn make_room(&self, places: u64, clock: &impl Clock) -> Result<(), u64> {
+    pub(super) fn make_room(&self, places: u64, clock: &dyn Clock) -> Result<(), u64> {
         let (shards, cells) = if self.shared.places.cap <= SMALL_CAP {
             (0..self.shards().len(), 0..usize::MAX)
         } else {
@@ -191,19 +191,19 @@ impl Table {
     }
 
     /// Refunds the permits of a charge that still count, and returns how many.
-    pub(crate) fn refund(&self, refundable: &Refundable, clock: &impl Clock) -> u32 {
+    pub(crate) fn refund(&self, refundable: &Refundable, clock: &dyn Clock) -> u32 {
         let &Refundable { key, cost, charged } = refundable;
         if cost == 0 { 0 } else { self.with(key, clock).refund(key, cost, charged) }
     }
 
     /// Forgets a key's permits. Returns whether it had any, which may have expired.
-    pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
+    pub(crate) fn forget(&self, fingerprint: Fingerprint, clock: &dyn Clock) -> bool {
         let key = Key::of(fingerprint);
         self.with(key, clock).forget(key)
     }
 
     /// Forgets every key.
-    pub(crate) fn clear(&self, clock: &impl Clock) {
+    pub(crate) fn clear(&self, clock: &dyn Clock) {
         for shard in self.shards() {
             for key in shard.keys() {
                 self.with_shard(shard, clock).forget(key);
@@ -211,7 +211,7 @@ impl Table {
         }
     }
 
-    pub(crate) fn counts(&self, clock: &impl Clock) -> TableCounts {
+    pub(crate) fn counts(&self, clock: &dyn Clock) -> TableCounts {
         let mut counts = TableCounts { live_keys: 0, cells: 0 };
         for shard in self.shards() {
             for key in shard.keys() {
@@ -269,7 +269,7 @@ impl Table {
     /// their permits. Each request that begins afterwards is decided by them.
     ///
     /// A change to the quotas that there are costs nothing.
-    pub(crate) fn change(&self, slot: usize, scope: Scope, quotas: &[Quota], clock: &impl Clock) {
+    pub(crate) fn change(&self, slot: usize, scope: Scope, quotas: &[Quota], clock: &dyn Clock) {
         if let Scope::Key(fingerprint) = scope {
             self.change_own(Key::of(fingerprint), Some(quotas), clock);
             return;
@@ -285,7 +285,7 @@ impl Table {
     }
 
     /// Sets the own quotas of a key, or takes them away. Returns whether they were others.
-    pub(super) fn change_own(&self, key: Key, quotas: Option<&[Quota]>, clock: &impl Clock) -> bool {
+    pub(super) fn change_own(&self, key: Key, quotas: Option<&[Quota]>, clock: &dyn Clock) -> bool {
         let _turn = self.turn();
         let plans = self.shard(key).plans();
         let is_other = plans.own_of(key).map(|own| &*own.quotas) != quotas;
@@ -298,7 +298,7 @@ impl Table {
 
     /// Takes the own quotas of a key away, so that it has those of its slot. Returns whether it had
     /// any.
-    pub(crate) fn unset(&self, fingerprint: Fingerprint, clock: &impl Clock) -> bool {
+    pub(crate) fn unset(&self, fingerprint: Fingerprint, clock: &dyn Clock) -> bool {
         self.change_own(Key::of(fingerprint), None, clock)
     }
 }

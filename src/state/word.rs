@@ -61,7 +61,6 @@ impl Word {
     }
 
     /// Whether a joint claim has the key.
-    #[inline]
     pub(super) const fn is_held(self) -> bool {
         self.0 & (FORGOTTEN | FROZEN) == HELD
     }
@@ -79,7 +78,6 @@ impl Word {
     }
 
     /// Whether the key has moved, or is about to: the word never changes again.
-    #[inline]
     pub(super) const fn is_frozen(self) -> bool {
         self.0 & FROZEN != 0
     }
@@ -95,13 +93,11 @@ impl Word {
     }
 
     /// The low and the high half.
-    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "halves")]
     pub(super) const fn halves(self) -> [u64; 2] {
         [self.0 as u64, (self.0 >> 64) as u64]
     }
 
-    #[inline]
     pub(super) const fn of_halves([low, high]: [u64; 2]) -> Self {
         Self((high as u128) << 64 | low as u128)
     }
@@ -149,7 +145,6 @@ impl RingRef {
     pub(super) const NONE: Self = Self { class: 0, start: 0 };
 
     /// The number of slots.
-    #[inline]
     pub(super) const fn len(self) -> usize {
         if self.class == 0 { 0 } else { 1 << self.class }
     }

@@ -71,25 +71,21 @@ impl WarmUp {
 
 impl<const WARMS_UP: bool> Line<WARMS_UP> {
     /// The time at which the line is free, and the rest.
-    #[inline]
     fn widths(&self) -> Widths<2> {
         let time_bits = if WARMS_UP { self.rate.time_bits() } else { 93 };
         Widths([time_bits, STATE_BITS - time_bits])
     }
 
-    #[inline]
     fn fields(&self, state: u128) -> [u128; 2] {
         let [free_at, rest] = self.widths().unpack(state);
         [free_at, if WARMS_UP { rest.min(self.store.cold) } else { rest }]
     }
 
-    #[inline]
     fn state(&self, free_at: u128, rest: u128) -> u128 {
         self.widths().pack([free_at, rest])
     }
 
     /// The fields at a time: free no earlier than then, with what was stored while the line was idle.
-    #[inline]
     fn at(&self, state: u128, now: u64) -> [u128; 2] {
         let ([free_at, rest], ticks) = (self.fields(state), self.rate.ticks(now));
         let idle = ticks.saturating_sub(free_at);

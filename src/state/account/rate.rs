@@ -57,7 +57,6 @@ impl Rate {
     }
 
     /// The permits that flow in so many ticks, rounded up.
-    #[inline]
     pub(super) fn permits_up(self, ticks: u128) -> u64 {
         if ticks == 0 { 0 } else { quotient_up(ticks, self.period) }
     }

@@ -79,7 +79,6 @@ impl Store {
     }
 
     /// What is stored after so many ticks of being idle.
-    #[inline]
     pub(super) fn rested(&self, stored: u128, idle: u128) -> u128 {
         let more = match idle {
             _ if idle >= self.warm_up => self.cold,
@@ -90,7 +89,6 @@ impl Store {
     }
 
     /// What is stored after so many permits, and the ticks that they take longer than warm ones.
-    #[inline]
     pub(super) fn spent(&self, stored: u128, cost: u32) -> (u128, u128) {
         let after = stored.saturating_sub(u128::from(cost) * self.parts);
         (after, self.longer(stored, after))
@@ -104,7 +102,6 @@ impl Store {
     }
 
     /// The ticks that stored permits take longer than others.
-    #[inline]
     fn longer(&self, before: u128, after: u128) -> u128 {
         let [before, after] = [before, after].map(|stored| (2 * stored).saturating_sub(self.cold));
         if before == 0 {

@@ -90,20 +90,17 @@ impl<const SLIDES: bool> Windows<SLIDES> {
         Self { limit, window, first: boundary.map(|boundary| boundary % window) }
     }
 
-    #[inline]
     fn counts(state: u128) -> Counts {
         let fields = Self::WIDTHS.unpack(state);
         let [start, previous, current, moves] = fields.map(|field| u64::try_from(field).unwrap_or(u64::MAX));
         Counts { start, previous, current, moves }
     }
 
-    #[inline]
     fn state(Counts { start, previous, current, moves }: Counts) -> u128 {
         Self::WIDTHS.pack([start, previous, current, moves].map(u128::from))
     }
 
     /// The start of a window that is opened at that time.
-    #[inline]
     fn opens(&self, time: u64) -> u64 {
         let Some(first) = self.first else { return time };
         time.checked_sub(first).map_or(0, |since| time - since % self.window)
@@ -119,14 +116,12 @@ impl<const SLIDES: bool> Windows<SLIDES> {
     }
 
     /// The counts at a time; `None` if nothing counts.
-    #[inline]
     fn live(&self, counts: Counts, now: u64) -> Option<Counts> {
         let counts = if SLIDES && now >= self.end(counts) { self.next(counts) } else { counts };
         (counts.previous + counts.current > 0 && now < self.end(counts)).then_some(counts)
     }
 
     /// The same, or those of a new window.
-    #[inline]
     fn at(&self, state: u128, now: u64) -> Counts {
         self.live(Self::counts(state), now).unwrap_or_else(|| {
             // Lengths that are near each other have numbers that are not.
@@ -136,7 +131,6 @@ impl<const SLIDES: bool> Windows<SLIDES> {
     }
 
     /// What the previous count weighs, times W.
-    #[inline]
     fn weight(&self, counts: Counts, now: u64) -> u128 {
         product(counts.previous, self.end(counts).saturating_sub(now).min(self.window))
     }

@@ -91,7 +91,6 @@ impl Descriptor {
     }
 
     /// Takes the descriptor, if it is free, for the claim of this serial number.
-    #[inline]
     pub(super) fn take(&self) -> Option<u32> {
         let is_free = |state: State| state.phase == Phase::Free && state.workers == 0;
         let taken = self.change(Ordering::Acquire, Ordering::Relaxed, |state| {
@@ -101,7 +100,6 @@ impl Descriptor {
     }
 
     /// Publishes the claim, with the caller as its first worker.
-    #[inline]
     pub(super) fn publish(&self, serial: u32, parts: &[Part<'_>]) {
         for (place, part) in parts.iter().enumerate() {
             debug_assert!([part.old, part.new].iter().all(|word| !word.is_held() && !word.is_frozen()));
@@ -134,19 +132,16 @@ impl Descriptor {
     }
 
     /// The first installation of a part; zero if there is none.
-    #[inline]
     pub(super) fn winner(&self, place: usize) -> u64 {
         self.winners[place].load(Ordering::Acquire)
     }
 
     /// Records an installation of a part, if it is the first.
-    #[inline]
     pub(super) fn record(&self, place: usize, installation: u64) {
         let _ = self.winners[place].compare_exchange(0, installation, Ordering::Release, Ordering::Relaxed);
     }
 
     /// Decides the claim, unless another worker has. Returns what was decided.
-    #[inline]
     pub(super) fn decide(&self, phase: Phase) -> Phase {
         let decided = self.change(Ordering::Release, Ordering::Acquire, |state| {
             (state.phase == Phase::Undecided).then_some(State { phase, ..state })
@@ -155,7 +150,6 @@ impl Descriptor {
     }
 
     /// Ends the caller's work. The last worker frees the descriptor.
-    #[inline]
     pub(super) fn leave(&self) {
         let _ = self.change(Ordering::Release, Ordering::Relaxed, |state| {
             Some(match state.workers {
@@ -166,7 +160,6 @@ impl Descriptor {
     }
 
     /// Changes the state. Returns the one before it, or the one that was not changed.
-    #[inline]
     fn change(&self, swap: Ordering, load: Ordering, to: impl Fn(State) -> Option<State>) -> Result<State, State> {
         let changed = self.state.fetch_update(swap, load, |state| to(State::unpack(state)).map(State::pack));
         changed.map(State::unpack).map_err(State::unpack)
@@ -174,7 +167,6 @@ impl Descriptor {
 }
 
 impl Part<'_> {
-    #[inline]
     pub(super) fn pack(&self) -> [u64; 6] {
         let CellName { shard, arena, place } = self.name;
         let ([old, old_high], [new, new_high]) = (self.old.halves(), self.new.halves());
@@ -189,13 +181,11 @@ impl Part<'_> {
 }
 
 impl State {
-    #[inline]
     pub(super) const fn pack(self) -> u64 {
         let Self { serial, workers, parts, phase } = self;
         (serial as u64) << 32 | (workers as u64) << 6 | (parts as u64) << 2 | phase as u64
     }
 
-    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the masks leave no more bits")]
     pub(super) const fn unpack(state: u64) -> Self {
         let phase = match state & 3 {
@@ -209,13 +199,11 @@ impl State {
 }
 
 impl Held {
-    #[inline]
     pub(super) const fn pack(self) -> Word {
         let Self { claim: ClaimName { descriptor, serial }, installation } = self;
         Word::held((installation as u128) << 64 | (serial as u128) << 32 | descriptor as u128)
     }
 
-    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "parts of a word")]
     pub(super) fn of(word: Word) -> Option<Self> {
         let [name, installation] = word.halves();

@@ -8,8 +8,7 @@ pub(in crate::state) struct LogPlan<L> {
     pub(super) layout: L,
     /// The quotas that can deny, most permits and longest window first. A quota with as many
     /// permits or more in no longer a window than another never denies.
-    widest: Bound,
-    more: Box<[Bound]>,
+    pub(super) bounds: Box<[Bound]>,
     /// All quotas, in the given order.
     given: Box<[Bound]>,
     counts_refused: bool,
@@ -55,25 +54,13 @@ impl<L> LogPlan<L> {
             kept.retain(|wider| wider.window > bound.window);
             kept.push(bound);
         }
-        let widest = kept.remove(0);
         let counts_refused = quotas.iter().any(Quota::is_counting_refused);
-        Self { layout, widest, more: kept.into(), given, counts_refused }
+        Self { layout, bounds: kept.into(), given, counts_refused }
     }
 
     /// Bytes on the heap.
     pub(super) fn bytes_of_bounds(&self) -> usize {
-        size_of_val(&*self.more) + size_of_val(&*self.given)
-    }
-
-    #[inline]
-    pub(super) fn bounds(&self) -> impl Iterator<Item = &Bound> {
-        core::iter::once(&self.widest).chain(&self.more)
-    }
-
-    /// A bound by its number.
-    #[inline]
-    pub(super) fn bound(&self, number: usize) -> Bound {
-        if number == 0 { self.widest } else { self.more[number - 1] }
+        size_of_val(&*self.bounds) + size_of_val(&*self.given)
     }
 
     /// The quota, if there is one.
@@ -87,14 +74,13 @@ impl<L> LogPlan<L> {
     }
 
     /// Whether refused requests are added to the log.
-    #[inline]
     pub(super) fn counts_refused(&self) -> bool {
         self.counts_refused
     }
 
     /// The most live permits that a ring needs room for.
     pub(super) fn most_live(&self) -> u32 {
-        if self.counts_refused { self.remembered() } else { self.widest.limit }
+        if self.counts_refused { self.remembered() } else { self.bounds[0].limit }
     }
 
     /// The most permits that a log remembers: reserved permits beside those that are live, or the
@@ -104,14 +90,13 @@ impl<L> LogPlan<L> {
     }
 
     /// How long a permit is live, in steps.
-    #[inline]
     pub(super) fn window(&self) -> u64 {
-        self.widest.window
+        self.bounds[0].window
     }
 
     /// The first stamp that is live by the longest window.
     #[inline]
     pub(super) fn live_from(&self, passed: u64) -> u64 {
-        self.widest.live_from(passed)
+        self.bounds[0].live_from(passed)
     }
 }

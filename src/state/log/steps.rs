@@ -61,19 +61,16 @@ impl LogPlan<Steps> {
 impl View<'_, Steps> {
     /// The entry so far back: that of the last step before the newest is 1 back. No word reads the
     /// one that is as far back as the ring is long.
-    #[inline]
     fn entry(&self, back: u32) -> Entry {
         if self.ring.is_empty() { Entry(0) } else { Entry(self.ring.load(self.state.position.wrapping_sub(back + 1))) }
     }
 
     /// The most entries that have a readable one before them.
-    #[inline]
     fn most_entries(&self) -> u32 {
         self.ring.slots().saturating_sub(2)
     }
 
     /// The number of entries of this step or a later one.
-    #[inline]
     fn entries_from(&self, first: u64) -> u32 {
         // Steps differ. If there is an entry for each, the first look is the last.
         let most = self.state.newest.saturating_sub(first).min(self.most_entries().into());
@@ -83,7 +80,6 @@ impl View<'_, Steps> {
     }
 
     /// The permits of so many entries, the newest.
-    #[inline]
     fn permits_of(&self, entries: u32) -> u32 {
         self.entry(1).total().wrapping_sub(self.entry(entries + 1).total())
     }
@@ -103,7 +99,6 @@ impl Layout for Steps {
     /// The newest step has begun by some clock. A reading from before **counts as its first
     /// moment**. So steps never decrease, and what had expired when a step began counts at no later
     /// decision.
-    #[inline]
     fn around(self, newest: u64, time: u64) -> (u64, u64) {
         let elapsed = time.saturating_sub(self.origin);
         let begun = self.begun(newest);
@@ -118,7 +113,6 @@ impl Layout for Steps {
     }
 
     /// A step of one nanosecond is over when it begins.
-    #[inline]
     fn begun(self, step: u64) -> u64 {
         step.saturating_sub(u64::from(self.resolution > 1))
     }
@@ -132,7 +126,6 @@ impl Layout for Steps {
         self.origin.saturating_add(step.saturating_mul(self.resolution))
     }
 
-    #[inline]
     fn pack(state: LogState) -> Word {
         let LogState { newest, run, position, ring: RingRef { class, start }, .. } = state;
         debug_assert!(run <= MAX_TOTAL);
@@ -140,7 +133,6 @@ impl Layout for Steps {
         Word::of(u128::from(newest) | u128::from(run) << 62 | u128::from(slot) << 93 | u128::from(class) << 122)
     }
 
-    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the masks leave no more bits")]
     fn unpack(word: Word) -> LogState {
         let state = word.state();
@@ -154,7 +146,6 @@ impl Layout for Steps {
         }
     }
 
-    #[inline]
     fn back(view: &View<'_, Self>, back: u32) -> u64 {
         let Some(older) = back.checked_sub(view.state.run + 1) else { return view.state.newest };
         let (total, most) = (view.entry(1).total(), view.most_entries());
@@ -164,7 +155,6 @@ impl Layout for Steps {
         if later == most { 0 } else { view.state.step_of(view.entry(later + 1)) }
     }
 
-    #[inline]
     fn count_from(view: &View<'_, Self>, first: u64, most: u32) -> u32 {
         if first > view.state.newest {
             return 0;
@@ -181,7 +171,6 @@ impl Layout for Steps {
         all.into_iter()
     }
 
-    #[inline]
     fn continued(view: &View<'_, Self>, claim: Claim, _: u64, free_below: u64) -> Option<LogState> {
         let (state, Claim { cost, stamp, .. }) = (view.state, claim);
         if stamp == state.newest {
@@ -243,25 +232,21 @@ const fn mask(class: u32) -> u32 {
 /// Of a quantised log.
 impl LogState {
     /// The first step of an epoch.
-    #[inline]
     const fn epoch(self) -> u64 {
         self.newest & !(EPOCH - 1)
     }
 
     /// Whether a ring of this word may be named by a word with this newest step.
-    #[inline]
     const fn is_in_epoch_of(self, step: u64) -> bool {
         self.epoch() == step & !(EPOCH - 1)
     }
 
     /// The number of a step in the slots of the ring.
-    #[inline]
     const fn number_of(self, step: u64) -> u64 {
         step.wrapping_add(EPOCH).saturating_sub(self.epoch())
     }
 
     /// The step of an entry in the ring.
-    #[inline]
     const fn step_of(self, entry: Entry) -> u64 {
         entry.number().wrapping_add(self.epoch()).wrapping_sub(EPOCH)
     }
@@ -282,18 +267,15 @@ struct Entry(u64);
 impl Entry {
     const TOTAL_BITS: u32 = 31;
 
-    #[inline]
     const fn new(number: u64, total: u32) -> Self {
         debug_assert!(number < 2 * EPOCH && total <= MAX_TOTAL);
         Self(number << Self::TOTAL_BITS | total as u64)
     }
 
-    #[inline]
     const fn number(self) -> u64 {
         self.0 >> Self::TOTAL_BITS
     }
 
-    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the mask leaves no more bits")]
     const fn total(self) -> u32 {
         self.0 as u32 & MAX_TOTAL

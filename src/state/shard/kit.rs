@@ -57,12 +57,12 @@ impl World {
         &self.shared.shards[0]
     }
 
-    pub(in crate::state) fn with<'a, C>(&'a self, clock: &'a C) -> Context<'a, C> {
+    pub(in crate::state) fn with<'a>(&'a self, clock: &'a dyn Clock) -> Context<'a> {
         Context { shard: self.shard(), shared: &self.shared, clock }
     }
 
     /// The answer of a log, and the mark of its permits.
-    pub(in crate::state) fn ask(&self, number: u64, cost: u32, clock: &impl Clock) -> Answer {
+    pub(in crate::state) fn ask(&self, number: u64, cost: u32, clock: &dyn Clock) -> Answer {
         let request = Request { key: key(number), ask: Ask::acquire(cost) };
         let Ok((decision, charged)) = self.decide(request, clock) else { return Answer::Full };
         if decision.is_admitted() {
@@ -73,7 +73,7 @@ impl World {
     }
 
     /// Decides a request as a table does, without a collection at the key cap.
-    pub(in crate::state) fn decide(&self, request: Request, clock: &impl Clock) -> Result<super::Answer, Full> {
+    pub(in crate::state) fn decide(&self, request: Request, clock: &dyn Clock) -> Result<super::Answer, Full> {
         if let Some(answer) = self.with(clock).decide(request.key, request.ask.cost, None) {
             return Ok(answer);
         }
@@ -93,18 +93,18 @@ impl World {
     }
 
     /// The permits left of a key that has some.
-    pub(in crate::state) fn left(&self, number: u64, clock: &impl Clock) -> Option<u32> {
+    pub(in crate::state) fn left(&self, number: u64, clock: &dyn Clock) -> Option<u32> {
         let mut left = PerQuota::NONE;
         let request = Request { key: key(number), ask: Ask::acquire(1) };
         let (_, is_known) = self.with(clock).peek(request, &mut left);
         is_known.then(|| left.first().remaining)
     }
 
-    pub(in crate::state) fn forget(&self, number: u64, clock: &impl Clock) -> bool {
+    pub(in crate::state) fn forget(&self, number: u64, clock: &dyn Clock) -> bool {
         self.with(clock).forget(key(number))
     }
 
-    pub(in crate::state) fn refund(&self, number: u64, cost: u32, stamp: u64, clock: &impl Clock) -> u32 {
+    pub(in crate::state) fn refund(&self, number: u64, cost: u32, stamp: u64, clock: &dyn Clock) -> u32 {
         self.with(clock).refund(
             key(number),
             cost,
@@ -112,13 +112,13 @@ impl World {
         )
     }
 
-    fn life(&self, number: u64, clock: &impl Clock) -> u64 {
+    fn life(&self, number: u64, clock: &dyn Clock) -> u64 {
         let life = self.with(clock).look(key(number), |_, seen| Some(seen.place.hint.life()));
         life.unwrap_or(0)
     }
 
     /// Changes the quotas of all keys.
-    pub(in crate::state) fn change(&self, quotas: &[Quota], clock: &impl Clock) {
+    pub(in crate::state) fn change(&self, quotas: &[Quota], clock: &dyn Clock) {
         let version = self.shard().plans().version(quotas);
         self.with(clock).set_plans(|plans| plans.with(0, &version));
     }

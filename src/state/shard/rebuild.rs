@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::Context;
-use crate::clock::Clock;
 use crate::quota::Quota;
 use crate::state::arena::{Arena, Cell, Found, LEAST_CELLS, LEAST_SLOTS, Next, PAGE};
 use crate::state::key::Key;
@@ -18,7 +17,7 @@ const LOOK_EVERY: u64 = 16;
 /// The pages that a request sweeps during a rebuild: 256 cells.
 const PAGES_A_REQUEST: usize = if cfg!(test) { 1 } else { 4 };
 
-impl<C: Clock> Context<'_, C> {
+impl Context<'_> {
     /// The first cell of the key in this arena and those behind it, and its place. The key gets one in
     /// the last if it has none. `None` if an arena on the way is gone.
     fn first_cell(self, mut arena: Arc<Arena>, key: Key) -> Option<(Arc<Arena>, usize)> {

@@ -168,7 +168,7 @@ impl Model {
 
     fn check(&self) {
         let (granted, ever) = (self.granted.lock().unwrap(), self.ever.lock().unwrap());
-        let limit = self.plan.bound(0).limit;
+        let limit = self.plan.bounds[0].limit;
         for &(from, _) in &*granted {
             let window = granted.iter().filter(|&&(step, _)| (from..from + self.plan.window()).contains(&step));
             let sum: u32 = window.map(|&(_, cost)| cost).sum();

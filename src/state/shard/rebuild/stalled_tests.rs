@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
+use crate::clock::Clock;
 use crate::state::places::Taken;
 use crate::state::request::{Ask, Proposal};
 use crate::state::root::loaded;

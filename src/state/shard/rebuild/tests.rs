@@ -3,6 +3,7 @@
 use core::cell::Cell as Counter;
 
 use super::*;
+use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::state::joint::Asked;
 use crate::state::request::Ask;

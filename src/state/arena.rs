@@ -46,23 +46,22 @@ use super::versions::Plans;
 use super::word::AtomicWord;
 
 /// Cells of a page, which is allocated when first needed: 2 KiB. Tests want many small ones.
-pub(super) const PAGE: usize = if cfg!(tollgate_loom) {
-    2
-} else if cfg!(test) {
-    4
-} else {
-    64
-};
+pub(super) const PAGE: usize = sized(64, 4, 2);
 
 /// The cells and slots of the smallest arena.
-pub(super) const LEAST_CELLS: usize = if cfg!(tollgate_loom) {
-    2
-} else if cfg!(test) {
-    4
-} else {
-    64
-};
-pub(super) const LEAST_SLOTS: usize = if cfg!(test) { 16 } else { 256 };
+pub(super) const LEAST_CELLS: usize = sized(64, 4, 2);
+pub(super) const LEAST_SLOTS: usize = sized(256, 16, 16);
+
+/// A size, that in tests, and that in models.
+const fn sized(size: usize, in_tests: usize, in_models: usize) -> usize {
+    if cfg!(tollgate_loom) {
+        in_models
+    } else if cfg!(test) {
+        in_tests
+    } else {
+        size
+    }
+}
 
 /// The cells of a sample.
 const SAMPLE: usize = 256;

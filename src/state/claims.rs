@@ -47,7 +47,7 @@
 //! A frozen word is never held: freezing finishes the claim first. When an arena is gone, all its
 //! words are frozen. So each claim that had a word of it is decided and released there, and a claim
 //! that finds no arena of that name is aborted, if it is not decided. Descriptors name cells by
-//! number. They keep no arena, and a claim makes no allocation.
+//! number, and keep no arena. A thread that helps keeps those of the claim's cells.
 //!
 //! # Orderings
 //!
@@ -113,7 +113,7 @@ impl Claims {
         debug_assert!(parts.is_sorted_by(|one, next| one.name < next.name), "two parts with one cell");
         let (name, descriptor) = self.take();
         descriptor.publish(name.serial, parts);
-        let worker = Worker { claims: self, cells, name, descriptor, len: parts.len(), known: parts };
+        let worker = Worker { claims: self, cells, name, descriptor, parts };
         worker.end(worker.install(OWN)) == Phase::Granted
     }
 
@@ -124,7 +124,10 @@ impl Claims {
         let Some(Held { claim: name, .. }) = Held::of(word) else { return };
         let descriptor = self.descriptor(name.descriptor as usize);
         let Some((phase, len)) = descriptor.join(name.serial) else { return };
-        let worker = Worker { claims: self, cells, name, descriptor, len, known: &[] };
+        let mut parts: Vec<_> = (0..len).map(|place| descriptor.part(place)).collect();
+        let words: Vec<_> = parts.iter().map(|part| cells.word(part.name)).collect();
+        parts.iter_mut().zip(&words).for_each(|(part, word)| part.word = word.as_deref());
+        let worker = Worker { claims: self, cells, name, descriptor, parts: &parts };
         worker.end(match phase {
             Phase::Undecided => worker.install(OWN + descriptor.number_of_helper()),
             decided => decided,
@@ -160,18 +163,15 @@ struct Worker<'a, C> {
     cells: &'a C,
     name: ClaimName,
     descriptor: &'a Descriptor,
-    /// The number of parts.
-    len: usize,
-    /// The parts, if the claim is the thread's own.
-    known: &'a [Part<'a>],
+    parts: &'a [Part<'a>],
 }
 
 impl<C: Cells> Worker<'_, C> {
     /// Installs the claim in the words that have none of its installations, and decides it.
     fn install(&self, installation: u64) -> Phase {
-        for place in 0..self.len {
+        for (place, &Part { word, old, .. }) in self.parts.iter().enumerate() {
             while self.descriptor.winner(place) == 0 {
-                let (Some(word), old, _) = self.part(place) else { return self.descriptor.decide(Phase::Aborted) };
+                let Some(word) = word else { return self.descriptor.decide(Phase::Aborted) };
                 if word.swap(old, self.held(installation)) {
                     self.descriptor.record(place, installation);
                     break;
@@ -190,8 +190,8 @@ impl<C: Cells> Worker<'_, C> {
 
     /// Releases the held words, and leaves.
     fn end(&self, decided: Phase) -> Phase {
-        for place in 0..self.len {
-            let (Some(word), old, new) = self.part(place) else { continue };
+        for (place, &Part { word, old, new, .. }) in self.parts.iter().enumerate() {
+            let Some(word) = word else { continue };
             let winner = self.held(self.descriptor.winner(place));
             if word.swap(winner, if decided == Phase::Granted { new } else { old }) {
                 continue;
@@ -206,34 +206,8 @@ impl<C: Cells> Worker<'_, C> {
         decided
     }
 
-    /// A part's word, and what it is to be swapped from and to.
-    fn part(&self, place: usize) -> (Option<Either<'_, C::Word>>, Word, Word) {
-        if let Some(part) = self.known.get(place) {
-            return (Some(Either::Known(part.word)), part.old, part.new);
-        }
-        let (name, old, new) = self.descriptor.part(place);
-        (self.cells.word(name).map(Either::Found), old, new)
-    }
-
     fn held(&self, installation: u64) -> Word {
         Held { claim: self.name, installation }.pack()
-    }
-}
-
-/// A word that the thread had before, or one that it found by its name.
-enum Either<'a, T> {
-    Known(&'a AtomicWord),
-    Found(T),
-}
-
-impl<T: Deref<Target = AtomicWord>> Deref for Either<'_, T> {
-    type Target = AtomicWord;
-
-    fn deref(&self) -> &AtomicWord {
-        match self {
-            Self::Known(word) => word,
-            Self::Found(word) => word,
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::key::Key;
 use super::request::{Ask, AskKind};
-use super::shard::{Full, Prepared, Request, back_off};
+use super::shard::{Full, Prepared, back_off};
 use super::table::{Refundable, Table};
 use super::versions::Version;
 use crate::caps::MAX_DIMENSIONS;
@@ -24,10 +24,9 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The requests of its keys, with their dimensions.
-    fn requests(&self) -> impl Iterator<Item = (usize, Request)> {
-        let (ask, keys) = (self.ask, self.keys.iter().enumerate());
-        keys.filter_map(move |(dimension, key)| Some((dimension, Request { key: Key::of((*key)?), ask })))
+    /// The keys that are asked, with their dimensions.
+    fn present(&self) -> impl Iterator<Item = (usize, Key)> {
+        self.keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, Key::of((*key)?))))
     }
 }
 
@@ -75,7 +74,7 @@ impl Table {
                 return decision;
             }
             // It may have taken rings, and it may wait for a rebuild.
-            for (_, Request { key, .. }) in asked.requests() {
+            for (_, key) in asked.present() {
                 self.with(key, clock).keep_up(&self.shard(key).root());
             }
             let Preview { status, is_at_cap, has_new } = self.look(asked, clock);
@@ -107,12 +106,12 @@ impl Table {
     ) -> Option<Decision> {
         let mut prepared: [Option<(Key, Prepared<'_>)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
         let (mut admission, mut denied, mut skips) = (Admission::UNCOUNTED, None, false);
-        let is_single = asked.requests().nth(1).is_none();
-        for (dimension, request) in asked.requests() {
+        let is_single = asked.present().nth(1).is_none();
+        for (dimension, key) in asked.present() {
             if let Some(left) = left.as_deref_mut() {
                 left.begin(dimension);
             }
-            match self.with(request.key, clock).prepare(request, left.as_deref_mut()) {
+            match self.with(key, clock).prepare(key, asked.ask, left.as_deref_mut()) {
                 Ok(another) => {
                     let another = another?;
                     match another.decision.into() {
@@ -120,12 +119,12 @@ impl Table {
                         Decision::Denied(denial) if is_single => denied = Some(denial.in_dimension(dimension)),
                         Decision::Denied(_) => return None,
                     }
-                    prepared[dimension] = Some((request.key, another));
+                    prepared[dimension] = Some((key, another));
                 }
                 Err(Full) if asked.admits_without_place && self.make_room(1, clock).is_err() => {
                     skips = true;
                     if let Some(left) = left.as_deref_mut() {
-                        self.tell_of_new(request, clock, left);
+                        self.tell_of_new(key, asked.ask, clock, left);
                     }
                 }
                 Err(Full) => return None,
@@ -219,10 +218,10 @@ impl Table {
     fn try_look(&self, asked: Asked<'_>, clock: &dyn Clock) -> Option<Preview> {
         let mut all = Preview { status: Status::nothing(), is_at_cap: false, has_new: false };
         let (mut new, mut without_place) = (0, None);
-        for (dimension, request) in asked.requests() {
+        for (dimension, key) in asked.present() {
             let left = &mut all.status.left;
             left.begin(dimension);
-            let (decision, is_known) = self.with(request.key, clock).peek(request, left);
+            let (decision, is_known) = self.with(key, clock).peek(key, asked.ask, left);
             let free = self.free_places();
             all.has_new |= !is_known;
             let is_denied = all.status.decision.is_denied() || without_place.is_some();
@@ -233,7 +232,7 @@ impl Table {
                 let wait_ns = self.make_room(new + 1, clock).err().filter(|_| self.free_places() <= free)?;
                 all.is_at_cap = true;
                 without_place = (!asked.admits_without_place).then_some((dimension, wait_ns));
-                self.tell_of_new(request, clock, left);
+                self.tell_of_new(key, asked.ask, clock, left);
                 continue;
             }
             new += u64::from(takes_place);
@@ -250,27 +249,27 @@ impl Table {
     }
 
     /// Writes the permits left of a new key.
-    fn tell_of_new(&self, Request { key, ask }: Request, clock: &dyn Clock, left: &mut PerQuota) {
-        let _ = self.with(key, clock).peek(Request { key, ask: Ask { cost: 0, ..ask } }, left);
+    fn tell_of_new(&self, key: Key, ask: Ask, clock: &dyn Clock, left: &mut PerQuota) {
+        let _ = self.with(key, clock).peek(key, Ask { cost: 0, ..ask }, left);
     }
 
     /// Opens the accounts of keys that start low and deny the request, which is the first to ask
     /// them.
     fn open(&self, asked: Asked<'_>, clock: &dyn Clock) {
-        for (_, request) in asked.requests().filter(|(_, request)| request.ask.cost > 0) {
-            self.open_low(request, clock);
+        if asked.ask.cost > 0 {
+            asked.present().for_each(|(_, key)| self.open_low(key, asked.ask, clock));
         }
     }
 
     /// The same for one key.
-    pub(super) fn open_low(&self, request: Request, clock: &dyn Clock) {
-        let with = self.with(request.key, clock);
-        let (decision, is_known) = with.peek(request, &mut { PerQuota::NONE });
+    pub(super) fn open_low(&self, key: Key, ask: Ask, clock: &dyn Clock) {
+        let with = self.with(key, clock);
+        let (decision, is_known) = with.peek(key, ask, &mut { PerQuota::NONE });
         if !is_known && decision.is_denied() {
             if self.free_places() == 0 {
                 let _ = self.make_room(1, clock);
             }
-            with.open(request);
+            with.open(key, ask);
         }
     }
 }

@@ -68,13 +68,6 @@ impl Cells for Shared {
     }
 }
 
-/// A request for permits of a key.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) key: Key,
-    pub(super) ask: Ask,
-}
-
 /// The answer to a request, and what a refund needs to know of its permits.
 pub(super) type Answer = (FastDecision, Charged);
 
@@ -112,7 +105,7 @@ impl Seat {
 
     /// The answer to a request for at most as many permits as the limit.
     #[inline(always)]
-    fn propose(&self, Request { key, ask }: Request, mut left: Option<&mut PerQuota>) -> Proposal {
+    fn propose(&self, key: Key, ask: Ask, mut left: Option<&mut PerQuota>) -> Proposal {
         let plan = &self.version(key).plan;
         match self.vacant_until {
             None => match plan.denied_by_hint(self.seen(), ask, left.as_deref_mut()) {
@@ -147,7 +140,7 @@ impl Prepared<'_> {
     pub(super) fn part(&self, shard: usize) -> Part<'_> {
         #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
         let name = CellName { shard: shard as u32, arena: self.arena.number, place: self.place as u32 };
-        Part { name, word: &self.arena.cell(self.place).word, old: self.old, new: self.new }
+        Part { name, word: Some(&self.arena.cell(self.place).word), old: self.old, new: self.new }
     }
 
     /// The word is swapped: the key has its place from now on.
@@ -258,23 +251,23 @@ impl<'a> Context<'a> {
     /// claim perhaps. The key gets a cell if it has none, and takes a place if it gets its first
     /// permits. `None` if another thread was faster, or the cost is above the limit.
     #[inline(always)]
-    pub(super) fn prepare(self, request: Request, left: Option<&mut PerQuota>) -> Result<Option<Prepared<'a>>, Full> {
+    pub(super) fn prepare(self, key: Key, ask: Ask, left: Option<&mut PerQuota>) -> Result<Option<Prepared<'a>>, Full> {
         let mut taken = None;
         let root = self.shard.root.load();
-        let known = match root.find(request.key) {
+        let known = match root.find(key) {
             Found::Cell(place, cell) => Some((place, cell.word.load())).filter(|(_, word)| word.is_open()),
             _ => None,
         };
         let seat = match known {
             Some((place, word)) => Seat { arena: root, place, word, vacant_until: None, now: self.now() },
             // It takes no place.
-            None if request.ask.cost > root.plans.of(request.key).most => return Ok(None),
-            None => self.seat(request.key, &mut taken)?,
+            None if ask.cost > root.plans.of(key).most => return Ok(None),
+            None => self.seat(key, &mut taken)?,
         };
-        if request.ask.cost > seat.version(request.key).most {
+        if ask.cost > seat.version(key).most {
             return Ok(None);
         }
-        let Some((decision, new, mark)) = seat.propose(request, left).answer() else { return Ok(None) };
+        let Some((decision, new, mark)) = seat.propose(key, ask, left).answer() else { return Ok(None) };
         let new = new.unwrap_or(seat.word);
         if seat.vacant_until.is_none() || new == seat.word {
             taken = None;
@@ -336,19 +329,19 @@ impl<'a> Context<'a> {
     }
 
     /// Begins the account of a new key that starts low and denies the request.
-    pub(super) fn open(self, request: Request) {
+    pub(super) fn open(self, key: Key, ask: Ask) {
         let opened = |seat: &Seat| {
-            if seat.vacant_until.is_none() || request.ask.cost > seat.version(request.key).most {
+            if seat.vacant_until.is_none() || ask.cost > seat.version(key).most {
                 return Some((None, ()));
             }
-            match seat.propose(request, None) {
+            match seat.propose(key, ask, None) {
                 Proposal::Deny { word, .. } => Some((word, ())),
                 Proposal::Admit { .. } => Some((None, ())),
                 Proposal::Lost => None,
             }
         };
         // If there is no place, it begins with a later request.
-        let _ = self.change(request.key, opened);
+        let _ = self.change(key, opened);
     }
 
     /// Whether the key has no permits, so that it needs a place to get some.
@@ -386,7 +379,7 @@ impl<'a> Context<'a> {
 
     /// The answer to a request, and whether the key has permits. Writes the permits left to `left`,
     /// and charges nothing.
-    pub(super) fn peek(self, Request { key, ask }: Request, left: &mut PerQuota) -> (Decision, bool) {
+    pub(super) fn peek(self, key: Key, ask: Ask, left: &mut PerQuota) -> (Decision, bool) {
         if let Some(decision) = self.look(key, |version, seen| version.peek(seen, ask, left)) {
             return (decision.into(), true);
         }

@@ -19,7 +19,8 @@ pub(crate) struct CellName {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<'a> {
     pub(in crate::state) name: CellName,
-    pub(in crate::state) word: &'a AtomicWord,
+    /// `None` if its arena is gone: then the word is frozen.
+    pub(in crate::state) word: Option<&'a AtomicWord>,
     pub(in crate::state) old: Word,
     pub(in crate::state) new: Word,
 }
@@ -126,8 +127,8 @@ impl Descriptor {
         self.helpers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The name, the old and the new word of a part.
-    pub(super) fn part(&self, place: usize) -> (CellName, Word, Word) {
+    /// A part. Its word is to be found by its name.
+    pub(super) fn part(&self, place: usize) -> Part<'_> {
         Part::unpack(self.parts[place].read())
     }
 
@@ -174,9 +175,9 @@ impl Part<'_> {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "two halves")]
-    pub(super) fn unpack([name, arena, old, old_high, new, new_high]: [u64; 6]) -> (CellName, Word, Word) {
+    pub(super) fn unpack([name, arena, old, old_high, new, new_high]: [u64; 6]) -> Self {
         let name = CellName { shard: (name >> 32) as u32, arena, place: name as u32 };
-        (name, Word::of_halves([old, old_high]), Word::of_halves([new, new_high]))
+        Self { name, word: None, old: Word::of_halves([old, old_high]), new: Word::of_halves([new, new_high]) }
     }
 }
 

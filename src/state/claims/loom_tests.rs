@@ -59,7 +59,7 @@ impl Shelf {
     fn claim_from(&self, places: [usize; 2], old: [u128; 2]) -> bool {
         let part = |nth: usize| Part {
             name: CellName { shard: 0, arena: 0, place: u32::try_from(places[nth]).unwrap() },
-            word: self.word(places[nth]),
+            word: Some(self.word(places[nth])),
             old: Word::of(old[nth]),
             new: Word::of(old[nth] + 1),
         };

@@ -66,7 +66,7 @@ impl Shelf {
     fn claim_from(&self, old: &[Word], sums: &[(usize, i128)]) -> bool {
         let part = |(&old, &(place, sum)): (&Word, &(usize, i128))| Part {
             name: name(place),
-            word: &self.words[place],
+            word: Some(&self.words[place]),
             old,
             new: plus(old, sum),
         };
@@ -366,8 +366,8 @@ fn a_claim_on_a_frozen_word_or_an_arena_that_is_gone_is_aborted() {
         let word = AtomicWord::new();
         assert!(word.swap(Word::NEW, Word::NEW.frozen()));
         // Helpers find no cell of this name.
-        let gone = Part { name: name(7), word: &word, old: Word::NEW, new: Word::of(1) };
-        let part = Part { name: name(0), word: &shelf.words[0], old: Word::of(START), new: Word::of(1) };
+        let gone = Part { name: name(7), word: Some(&word), old: Word::NEW, new: Word::of(1) };
+        let part = Part { name: name(0), word: Some(&shelf.words[0]), old: Word::of(START), new: Word::of(1) };
         scope(|scope| {
             let owner = stopped(scope, steps, || shelf.claims.claim(&&shelf, &mut [gone, part])).unwrap();
             assert_eq!(shelf.peek(0), Word::of(START));

@@ -63,8 +63,7 @@ impl World {
 
     /// The answer of a log, and the mark of its permits.
     pub(in crate::state) fn ask(&self, number: u64, cost: u32, clock: &dyn Clock) -> Answer {
-        let request = Request { key: key(number), ask: Ask::acquire(cost) };
-        let Ok((decision, charged)) = self.decide(request, clock) else { return Answer::Full };
+        let Ok((decision, charged)) = self.decide(number, cost, clock) else { return Answer::Full };
         if decision.is_admitted() {
             Answer::Admitted { stamp: u64::try_from(charged.mark).expect("the stamp of a log") - TIME_ZERO }
         } else {
@@ -73,19 +72,20 @@ impl World {
     }
 
     /// Decides a request as a table does, without a collection at the key cap.
-    pub(in crate::state) fn decide(&self, request: Request, clock: &dyn Clock) -> Result<super::Answer, Full> {
-        if let Some(answer) = self.with(clock).decide(request.key, request.ask.cost, None) {
+    pub(in crate::state) fn decide(&self, number: u64, cost: u32, clock: &dyn Clock) -> Result<super::Answer, Full> {
+        let key = key(number);
+        if let Some(answer) = self.with(clock).decide(key, cost, None) {
             return Ok(answer);
         }
         let mut lost = 0;
         loop {
             let (shard, with) = (self.shard(), self.with(clock));
-            if let Some(mut prepared) = with.prepare(request, None)?.filter(Prepared::commit) {
+            if let Some(mut prepared) = with.prepare(key, Ask::acquire(cost), None)?.filter(Prepared::commit) {
                 prepared.keep_place();
                 with.keep_up(&prepared.arena);
                 return Ok((prepared.decision, prepared.charged));
             }
-            if request.ask.cost > shard.root().plans.of(request.key).most {
+            if cost > shard.root().plans.of(key).most {
                 return Ok((FastDecision::denied(Denial::NEVER, 0), Charged::default()));
             }
             back_off(&mut lost);
@@ -95,8 +95,7 @@ impl World {
     /// The permits left of a key that has some.
     pub(in crate::state) fn left(&self, number: u64, clock: &dyn Clock) -> Option<u32> {
         let mut left = PerQuota::NONE;
-        let request = Request { key: key(number), ask: Ask::acquire(1) };
-        let (_, is_known) = self.with(clock).peek(request, &mut left);
+        let (_, is_known) = self.with(clock).peek(key(number), Ask::acquire(1), &mut left);
         is_known.then(|| left.first().remaining)
     }
 

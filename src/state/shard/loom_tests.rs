@@ -104,8 +104,7 @@ impl Model {
         let answer = if self.is_log() {
             self.world.ask(number, 1, &self.clock)
         } else {
-            let request = Request { key: key(number), ask: super::Ask::acquire(1) };
-            match self.world.decide(request, &self.clock) {
+            match self.world.decide(number, 1, &self.clock) {
                 Ok((decision, _)) if decision.is_admitted() => Answer::Admitted { stamp: 0 },
                 Ok((decision, _)) => Answer::Denied { wait_ns: decision.wait_ns() },
                 Err(Full) => Answer::Full,
@@ -128,9 +127,8 @@ impl Model {
     }
 
     fn claim(&self, number: u64) {
-        let request = Request { key: key(number), ask: super::Ask::acquire(1) };
         let with = self.world.with(&self.clock);
-        let prepared = with.prepare(request, None).expect("there is a place");
+        let prepared = with.prepare(key(number), super::Ask::acquire(1), None).expect("there is a place");
         let Some(prepared) = prepared else { return };
         if self.world.shared.claims.claim(&self.world.shared, &mut [prepared.part(0)]) {
             let stamp = u64::try_from(prepared.charged.mark).unwrap() - crate::state::word::TIME_ZERO;

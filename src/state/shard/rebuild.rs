@@ -75,13 +75,18 @@ impl Context<'_> {
     /// Begins a rebuild of this arena, or helps with the one under way.
     #[cold]
     fn rebuild(self, arena: &Arc<Arena>) {
+        self.link(arena, Arc::clone);
+        self.help(arena);
+    }
+
+    /// Links a successor with these plans. Returns whether it did.
+    fn link(self, arena: &Arc<Arena>, plans: impl FnOnce(&Arc<Plans>) -> Arc<Plans>) -> bool {
         arena.link(|| {
             let (cells, slots) = self.needed(arena);
             // Keys that have not moved here yet are in no sample of an arena that is being filled.
             let least = if Arc::ptr_eq(&self.shard.root.load(), arena) { 0 } else { 2 * arena.len() };
-            Arena::new(arena.number + 1, Arc::clone(&arena.plans), cells.max(least), slots.max(2 * least))
-        });
-        self.help(arena);
+            Arena::new(arena.number + 1, plans(&arena.plans), cells.max(least), slots.max(2 * least))
+        })
     }
 
     /// Moves all keys to an arena with other plans: when this returns, each request is decided by
@@ -89,10 +94,7 @@ impl Context<'_> {
     pub(in crate::state) fn set_plans(self, plans: impl Fn(&Plans) -> Plans) {
         loop {
             let root = Arc::clone(&self.shard.root.load());
-            let is_linked = root.link(|| {
-                let (cells, slots) = self.needed(&root);
-                Arena::new(root.number + 1, Arc::new(plans(&root.plans)), cells, slots)
-            });
+            let is_linked = self.link(&root, |old| Arc::new(plans(old)));
             while Arc::ptr_eq(&self.shard.root.load(), &root) {
                 self.help(&root);
                 #[cfg(tollgate_loom)]

@@ -25,7 +25,8 @@ proptest! {
         prop_assert!(Held::of(held.pack().frozen()).is_none() && Held::of(Word::of(words[0])).is_none());
         let name = CellName { shard: name.0, arena: name.1, place: name.2 };
         let [old, new] = words.map(Word::of);
-        let part = Part { name, word: &AtomicWord::new(), old, new };
-        prop_assert_eq!(Part::unpack(part.pack()), (name, old, new));
+        let part = Part { name, word: Some(&AtomicWord::new()), old, new };
+        let unpacked = Part::unpack(part.pack());
+        prop_assert_eq!((unpacked.name, unpacked.old, unpacked.new), (name, old, new));
     }
 }

@@ -13,8 +13,8 @@ use crate::clock::Clock;
 use crate::state::places::Taken;
 use crate::state::request::{Ask, Proposal};
 use crate::state::root::loaded;
+use crate::state::shard::Seat;
 use crate::state::shard::kit::{Answer, At, World, key, log};
-use crate::state::shard::{Request, Seat};
 use crate::state::word::{TIME_ZERO, time_of};
 
 const LIMITS: [u32; 2] = [5, 2];
@@ -244,8 +244,8 @@ impl<'a> Play<'a> {
                 }
                 let seat =
                     Seat { arena: loaded(Arc::clone(&arena)), place, word: old, vacant_until, now: time_of(self.now) };
-                let request = Request { key: key(number), ask: Ask::acquire(1) };
-                let Proposal::Admit { word: new, mark, .. } = seat.propose(request, None) else { return };
+                let proposal = seat.propose(key(number), Ask::acquire(1), None);
+                let Proposal::Admit { word: new, mark, .. } = proposal else { return };
                 if vacant_until.is_none() {
                     taken = None;
                 }

@@ -40,6 +40,7 @@ macro_rules! with_algorithm {
         }
     };
 }
+#[cfg(feature = "snapshot")]
 pub(super) use with_algorithm;
 
 impl Plan {

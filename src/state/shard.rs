@@ -359,7 +359,7 @@ impl<'a> Context<'a> {
             match (arena.next(), cell) {
                 (Next::Gone, _) => arena = self.shard.root.load(),
                 (Next::Arena(successor), Some(cell)) if word.is_frozen() => {
-                    self.move_cell(&arena, cell, key, &successor);
+                    self.move_cell(&arena, cell, key, &successor, self.now());
                     arena = loaded(successor);
                 }
                 (Next::Arena(successor), None) => arena = loaded(successor),

@@ -12,7 +12,7 @@ use crate::state::versions::Plans;
 use crate::state::word::Word;
 
 /// One insertion of so many looks whether the arena is much too large.
-const LOOK_EVERY: u64 = 16;
+const LOOK_EVERY: u64 = 128;
 
 /// The pages that a request sweeps during a rebuild: 256 cells.
 const PAGES_A_REQUEST: usize = if cfg!(test) { 1 } else { 4 };
@@ -22,17 +22,22 @@ impl Context<'_> {
     /// the last if it has none. `None` if an arena on the way is gone.
     fn first_cell(self, mut arena: Arc<Arena>, key: Key) -> Option<(Arc<Arena>, usize)> {
         loop {
-            match (arena.find(key), arena.next()) {
+            let end = match arena.find(key) {
+                Found::Cell(place, _) => return Some((arena, place)),
+                Found::End(end) => Some(end),
+                Found::Closed => None,
+            };
+            match (end, arena.next()) {
                 (_, Next::Gone) => return None,
-                (Found::Cell(place, _), _) => return Some((arena, place)),
-                (Found::End(end), Next::None) if !arena.is_full() => {
+                (Some(end), Next::None) if !arena.is_full() => {
                     if arena.insert(end, key) {
                         self.shrink(&arena);
+                        return Some((arena, end));
                     }
                 }
                 (_, Next::None) => self.rebuild(&arena),
                 // Another key was inserted there meanwhile, perhaps this one.
-                (Found::End(end), Next::Arena(_)) if !arena.cell(end).seal() => {}
+                (Some(end), Next::Arena(_)) if !arena.cell(end).seal() => {}
                 (_, Next::Arena(successor)) => arena = successor,
             }
         }
@@ -49,7 +54,7 @@ impl Context<'_> {
             }
             // A successor is linked before a word is frozen.
             let Next::Arena(successor) = found.next() else { return None };
-            self.move_cell(&found, cell, key, &successor);
+            self.move_cell(&found, cell, key, &successor, self.now());
             arena = successor;
         }
     }
@@ -141,9 +146,10 @@ impl Context<'_> {
     /// Sweeps a few pages of an arena that has a successor. After the last, swaps the root.
     pub(super) fn help(self, arena: &Arc<Arena>) {
         let Next::Arena(successor) = arena.next() else { return };
+        let now = self.now();
         let mut each = |cell: &Cell| {
             if let (false, Some(key)) = (cell.seal(), cell.key()) {
-                self.move_cell(arena, cell, key, &successor);
+                self.move_cell(arena, cell, key, &successor, now);
             }
         };
         if (0..PAGES_A_REQUEST).any(|_| arena.sweep_page(&mut each)) {
@@ -160,12 +166,14 @@ impl Context<'_> {
     /// The copy is the first word of the key's new cell. Any other word there shows that another
     /// thread has copied the key, or left it behind. A frozen new word shows that it was not, and
     /// will not be: the copy goes to the arena behind.
-    pub(super) fn move_cell(self, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>) {
-        let word = self.freeze(arena, cell, key);
+    ///
+    /// `now` may be from before: then the copy has permits that have expired since.
+    pub(super) fn move_cell(self, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>, now: u64) {
+        let word = self.freeze(arena, cell, key, now);
         let vacant_until = word.vacant_until();
         if let Some(until) = vacant_until {
             self.shard.floor.fetch_max(until, Ordering::AcqRel);
-            if !is_remembered(arena, cell, key, until, self.now()) {
+            if !is_remembered(arena, cell, key, until, now) {
                 return;
             }
         }
@@ -176,7 +184,9 @@ impl Context<'_> {
             there.hint.go_on_from(cell.hint.life());
             match there.word.load() {
                 Word::NEW => {
-                    let seen = Seen { place: arena.place_of(cell), word, now: self.now() };
+                    // Other quotas count from now on, so not from before the word was frozen.
+                    let now = if Arc::ptr_eq(&arena.plans, &found.plans) { now } else { self.now() };
+                    let seen = Seen { place: arena.place_of(cell), word, now };
                     let (plan, under) = (&arena.plans.of(key).plan, &found.plans.of(key).plan);
                     let mut moved = match vacant_until {
                         Some(until) => Word::forgotten(until),
@@ -211,7 +221,7 @@ impl Context<'_> {
 
     /// Freezes the word of a key, and returns it. If its permits have expired, it is forgotten by the
     /// same swap.
-    pub(super) fn freeze(self, arena: &Arena, cell: &Cell, key: Key) -> Word {
+    pub(super) fn freeze(self, arena: &Arena, cell: &Cell, key: Key, now: u64) -> Word {
         loop {
             let word = cell.word.load();
             if word.is_frozen() {
@@ -222,7 +232,7 @@ impl Context<'_> {
                 continue;
             }
             let over_at = || arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
-            let expired = word.vacant_until().is_none().then(over_at).filter(|&at| at <= self.now());
+            let expired = word.vacant_until().is_none().then(over_at).filter(|&at| at <= now);
             let last = expired.map_or(word, Word::forgotten).frozen();
             if cell.word.swap(word, last) {
                 if expired.is_some() {

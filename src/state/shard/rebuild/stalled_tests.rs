@@ -233,7 +233,7 @@ impl<'a> Play<'a> {
                 let rebuilt = if freezes { &arenas[..arenas.len() - 1] } else { &[] };
                 for arena in rebuilt {
                     if let Found::Cell(_, cell) = arena.find(key(number)) {
-                        let _ = with.freeze(arena, cell, key(number));
+                        let _ = with.freeze(arena, cell, key(number), with.now());
                     }
                 }
                 let Some((arena, place)) = with.cell_of(Arc::clone(&arenas[0]), key(number)) else { return };
@@ -260,7 +260,7 @@ impl<'a> Play<'a> {
             Stop::Frozen(which, number) => {
                 let Some((arena, successor)) = self.rebuilt(which) else { return };
                 let Found::Cell(place, cell) = arena.find(key(number)) else { return };
-                let _ = with.freeze(&arena, cell, key(number));
+                let _ = with.freeze(&arena, cell, key(number), with.now());
                 self.stopped.push(Stopped::Frozen { arena, number, place, successor });
             }
             Stop::Began(which) => {
@@ -271,7 +271,7 @@ impl<'a> Play<'a> {
                 let Some((arena, successor)) = self.rebuilt(which) else { return };
                 let _ = arena.sweep_page(|cell| {
                     if let (false, Some(key)) = (cell.seal(), cell.key()) {
-                        with.move_cell(&arena, cell, key, &successor);
+                        with.move_cell(&arena, cell, key, &successor, with.now());
                     }
                 });
             }
@@ -281,7 +281,7 @@ impl<'a> Play<'a> {
                 let swept = (0..=root.len()).any(|_| {
                     root.sweep_page(|cell| {
                         if let (false, Some(key)) = (cell.seal(), cell.key()) {
-                            with.move_cell(&root, cell, key, &successor);
+                            with.move_cell(&root, cell, key, &successor, with.now());
                         }
                     })
                 });
@@ -314,7 +314,7 @@ impl<'a> Play<'a> {
                 }
             }
             Stopped::Frozen { arena, number, place, successor } => {
-                with.move_cell(&arena, arena.cell(place), key(number), &successor);
+                with.move_cell(&arena, arena.cell(place), key(number), &successor, with.now());
             }
             Stopped::Swapped(old) => old.unlink(),
         }

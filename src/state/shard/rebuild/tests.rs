@@ -1,6 +1,7 @@
 //! Rebuilds with a thread that stops, step by step.
 
 use core::cell::Cell as Counter;
+use core::time::Duration;
 
 use super::*;
 use crate::clock::Clock;
@@ -25,7 +26,7 @@ fn a_request_that_meets_a_frozen_word_moves_its_key_first() {
     assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
     let place_of = |number| if let Found::Cell(place, _) = root.find(key(number)) { place } else { unreachable!() };
     let last = (0..KEYS).max_by_key(|&number| place_of(number)).unwrap();
-    let _ = world.with(&clock).freeze(&root, root.cell(place_of(last)), key(last));
+    let _ = world.with(&clock).freeze(&root, root.cell(place_of(last)), key(last), world.with(&clock).now());
     assert_eq!(world.ask(last, 1, &clock), Answer::Admitted { stamp: 0 });
     let frozen = root.cells().filter(|cell| cell.word.load().is_frozen()).count();
     assert!(frozen <= 1 + 2 * PAGE, "{frozen} of {KEYS} keys");
@@ -59,8 +60,26 @@ fn a_request_above_the_limit_before_a_change_waits_for_no_thread() {
     let more = root.plans.version(&[log(5, 100)]);
     assert!(root.link(|| Arena::new(1, Arc::new(root.plans.with(0, &more)), root.len(), 16)));
     let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key), root.next()) else { unreachable!() };
-    table.with(key, &clock).move_cell(&root, cell, key, &successor);
+    let with = table.with(key, &clock);
+    with.move_cell(&root, cell, key, &successor, with.now());
     assert!(ask(3).is_admitted());
+}
+
+/// A thread reads the clock, and stops. Meanwhile a bucket is emptied. Then the thread moves its key to a
+/// faster one, which is empty, too.
+#[test]
+fn other_quotas_count_from_the_time_at_which_the_key_moves() {
+    let bucket = |refill| Quota::token_bucket(10, refill, Duration::from_nanos(100));
+    let world = World::new(&[bucket(1)], CAP, 4);
+    let (before, clock) = (At(0), At(1000));
+    assert!(world.decide(0, 10, &clock).unwrap().0.is_admitted());
+    let root = Arc::clone(&world.shard().root.load());
+    let faster = root.plans.version(&[bucket(10)]);
+    assert!(root.link(|| Arena::new(1, Arc::new(root.plans.with(0, &faster)), root.len(), 16)));
+    let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key(0)), root.next()) else { unreachable!() };
+    world.with(&clock).move_cell(&root, cell, key(0), &successor, world.with(&before).now());
+    assert_eq!(world.left(0, &clock), Some(0));
+    assert_eq!(world.left(0, &At(1010)), Some(1));
 }
 
 /// A clock at whose n-th reading another thread forgets the key.
@@ -84,7 +103,8 @@ fn a_key_that_is_forgotten_beside_a_request_needs_a_place() {
         let root = Arc::clone(&shard.root.load());
         assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
         let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key(0)), root.next()) else { unreachable!() };
-        world.with(&clock).move_cell(&root, cell, key(0), &successor);
+        let with = world.with(&clock);
+        with.move_cell(&root, cell, key(0), &successor, with.now());
         let (clock, mut taken) = (Forgets(&world, Counter::new(reading)), None);
         let Ok(seat) = world.with(&clock).seat(key(0), &mut taken) else { panic!("there are places") };
         assert_eq!(seat.vacant_until.is_some(), taken.is_some(), "at reading {reading}");

@@ -1,5 +1,6 @@
 //! A request as an algorithm sees it, and the answer.
 
+use super::account::{Account, Verdict};
 use super::hint::Hint;
 use super::ring::Rings;
 use super::word::{AtomicWord, Word};
@@ -49,6 +50,62 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
     /// Bytes on the heap.
     fn bytes(&self) -> usize {
         0
+    }
+}
+
+/// An account has its whole state in the word.
+impl<A: Account> Algorithm for A {
+    #[inline(always)]
+    fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
+        let (state, Ask { cost, kind, within, peeks }) = (seen.word.state(), ask);
+        let within = (kind == AskKind::Reserve).then_some(within);
+        // A peek at no permits is admitted at once, and leaves the state as it is.
+        let verdict = match cost {
+            0 => Verdict::Admit { state, delay_ns: 0 },
+            _ => self.decide(state, seen.now, cost, within),
+        };
+        let (proposal, new) = match verdict {
+            Verdict::Admit { state: new, delay_ns } => {
+                (Proposal::Admit { word: Word::of(new), mark: new, delay_ns }, (!peeks).then_some(new))
+            }
+            Verdict::Deny { wait_ns, state: opened } => {
+                (Proposal::Deny { wait_ns, quota: 0, word: opened.map(Word::of) }, opened)
+            }
+        };
+        if let Some(left) = left {
+            left.set([self.left(new.unwrap_or(state), seen.now, within)]);
+        }
+        proposal
+    }
+
+    fn propose_first(&self, seen: Seen<'_>, not_before: u64, ask: Ask, mut left: Option<&mut PerQuota>) -> Proposal {
+        let lag = not_before.saturating_sub(seen.now);
+        let first = Seen { word: Word::NEW, now: seen.now + lag, ..seen };
+        let proposal = self.propose(first, ask, left.as_deref_mut());
+        if let Some(left) = left.filter(|_| lag > 0) {
+            left.change(|left| left.after(lag));
+        }
+        match proposal {
+            Proposal::Admit { word, mark, delay_ns } if delay_ns > 0 => {
+                Proposal::Admit { word, mark, delay_ns: delay_ns + lag }
+            }
+            Proposal::Deny { wait_ns, quota, word } => Proposal::Deny { wait_ns: wait_ns + lag, quota, word },
+            proposal => proposal,
+        }
+    }
+
+    fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)> {
+        let refunded = Account::refund(self, seen.word.state(), seen.now, mark, cost);
+        Some(refunded.map_or((seen.word, 0), |(state, permits)| (Word::of(state), permits)))
+    }
+
+    fn over_at(&self, _: Place<'_>, word: Word) -> u64 {
+        Account::over_at(self, word.state())
+    }
+
+    fn moved(&self, seen: Seen<'_>, under: &Self, _: &Rings) -> Word {
+        let state = seen.word.state();
+        Word::of(if self == under { state } else { under.converted(self, state, seen.now) })
     }
 }
 

@@ -3,23 +3,20 @@
 
 pub(crate) mod account;
 mod arena;
+mod cell;
 mod claims;
 #[cfg(feature = "snapshot")]
 pub(crate) mod export;
-mod hint;
 pub(crate) mod joint;
-mod key;
 mod log;
 mod places;
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod request;
 mod ring;
 mod root;
 mod shard;
 mod sync;
 pub(crate) mod table;
-pub(crate) mod versions;
-mod word;
 
 /// Whether words are swapped without a lock.
 pub(crate) fn is_lock_free() -> bool {

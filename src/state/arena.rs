@@ -36,14 +36,12 @@ use std::sync::Arc;
 
 use once_cell::race::OnceBox;
 
-use super::hint::Hint;
-use super::key::Key;
+use super::cell::{Cell, EMPTY, Key, SEALED};
+use super::plan::Plans;
 use super::request::Place;
 use super::ring::Rings;
 use super::root::{ARC, Root};
 use super::sync::{AtomicU64, Ordering};
-use super::versions::Plans;
-use super::word::AtomicWord;
 
 /// Cells of a page, which is allocated when first needed: 2 KiB. Tests want many small ones.
 pub(super) const PAGE: usize = sized(64, 4, 2);
@@ -65,22 +63,6 @@ const fn sized(size: usize, in_tests: usize, in_models: usize) -> usize {
 
 /// The cells of a sample.
 const SAMPLE: usize = 256;
-
-/// The tags of cells without a key.
-const EMPTY: u64 = 0;
-const SEALED: u64 = 1;
-
-/// A key's place in the table: 32 bytes, half a cache line.
-#[derive(Debug)]
-#[cfg_attr(not(tollgate_loom), repr(align(32)))]
-pub(super) struct Cell {
-    tag: AtomicU64,
-    pub(super) hint: Hint,
-    pub(super) word: AtomicWord,
-}
-
-#[cfg(not(tollgate_loom))]
-const _: () = assert!(size_of::<Cell>() == 32);
 
 /// The result of a search.
 pub(super) enum Found<'a> {
@@ -273,28 +255,13 @@ impl Arena {
     }
 }
 
-impl Cell {
-    /// The key, if there is one.
-    pub(super) fn key(&self) -> Option<Key> {
-        Some(self.tag.load(Ordering::Acquire)).filter(|&tag| tag > SEALED).map(|tag| Key { tag })
-    }
-
-    /// Lets no key be inserted here. Returns whether it is so.
-    pub(super) fn seal(&self) -> bool {
-        match self.tag.compare_exchange(EMPTY, SEALED, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => true,
-            Err(tag) => tag == SEALED,
-        }
-    }
-}
-
 /// The cells and slots of an arena for so many keys.
 pub(super) fn room_for(keys: usize) -> (usize, usize) {
     ((keys * 17 / 10).max(LEAST_CELLS), (2 * keys).max(LEAST_SLOTS))
 }
 
 fn new_page() -> Box<[Cell; PAGE]> {
-    Box::new(core::array::from_fn(|_| Cell { tag: AtomicU64::new(EMPTY), hint: Hint::new(), word: AtomicWord::new() }))
+    Box::new(core::array::from_fn(|_| Cell::new()))
 }
 
 #[cfg(all(test, tollgate_loom))]

@@ -69,8 +69,8 @@
 
 use core::ops::Deref;
 
+use super::cell::{AtomicWord, Word};
 use super::ring::Directory;
-use super::word::{AtomicWord, Word};
 use crate::sync::CachePadded;
 
 mod descriptor;

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::account::{Account, STATE_BITS};
-use super::key::Key;
+use super::cell::{Key, MAX_TIME, Word};
 use super::log::{Layout, LogPlan};
 use super::plan::{Plan, with_algorithm};
 use super::request::Seen;
 use super::ring::Rings;
 use super::table::Table;
-use super::word::{MAX_TIME, Word};
 use crate::clock::Clock;
 use crate::quota::Quota;
 use crate::quotas::ChangeError;

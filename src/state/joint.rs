@@ -1,11 +1,11 @@
 //! Requests as the table answers them: of one key, or of one key of each dimension. All keys are
 //! charged or none.
 
-use super::key::Key;
+use super::cell::Key;
+use super::plan::Version;
 use super::request::{Ask, AskKind};
 use super::shard::{Full, Prepared, back_off};
 use super::table::{Refundable, Table};
-use super::versions::Version;
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, PerQuota, Status};

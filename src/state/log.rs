@@ -17,7 +17,7 @@
 //! - **The new claim's slots hold live stamps: copied.** The request writes all live stamps to a
 //!   new ring and swaps the word for one that names it. Refunds do so, too.
 //!
-//! A denial also leaves a [hint](super::hint), so that the next one need not read the ring.
+//! A denial also leaves a [hint](super::cell::Hint), so that the next one need not read the ring.
 //!
 //! # Why a late spill does no harm
 //!
@@ -49,10 +49,10 @@
 
 use core::fmt::Debug;
 
+use super::cell::Word;
 use super::request::{Algorithm, Ask, AskKind, Place, Proposal, Seen};
-use super::ring::{Ring, Rings};
+use super::ring::{MAX_CLASS, Ring, RingRef, Rings};
 use super::sync::Ordering;
-use super::word::{MAX_CLASS, RingRef, Word};
 use crate::decision::{Left, PerQuota};
 use crate::quota::Quota;
 

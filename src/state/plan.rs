@@ -1,17 +1,21 @@
-//! A plan: the quotas of a key, made ready to decide by.
+//! The quotas that the keys of a table have, and the plan to decide by them.
 
+use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::Deref;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::account::bucket::Bucket;
 use super::account::line::{Queue, WarmUp};
 use super::account::windows::{Counter, Window};
+use super::cell::{Key, TIME_ZERO, Word};
 use super::log::steps::Steps;
 use super::log::{LogPlan, Permits};
-use super::request::{Algorithm, Ask, Seen};
+use super::request::{Algorithm, Ask, Proposal, Seen};
 use super::ring::Rings;
-use super::word::Word;
+use super::root::ARC;
 use crate::clock::nanos;
-use crate::decision::PerQuota;
+use crate::decision::{Denial, FastDecision, PerQuota};
 use crate::quota::{Kind, Quota};
 
 /// The quotas of a key, by their algorithm.
@@ -115,3 +119,138 @@ impl Deref for Plan {
         with_algorithm!(self, algorithm => algorithm)
     }
 }
+
+/// The quotas of some keys.
+#[derive(Debug)]
+pub(crate) struct Version {
+    /// Callers have them, too.
+    pub(crate) quotas: Arc<[Quota]>,
+    pub(super) plan: Plan,
+    /// The most permits that one request can get.
+    pub(crate) most: u32,
+}
+
+/// The versions that decide for the keys of an arena.
+#[derive(Clone, Debug)]
+pub(super) struct Plans {
+    /// By the slot of the key.
+    pub(super) all: Box<[Arc<Version>]>,
+    /// Those of single keys, if there are any.
+    pub(super) own: Option<Box<OwnPlans>>,
+}
+
+pub(super) type OwnPlans = HashMap<Key, Arc<Version>, BuildHasherDefault<TagHasher>>;
+
+/// A tag is a hash already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TagHasher(u64);
+
+impl Hasher for TagHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a key has one number");
+    }
+
+    fn write_u64(&mut self, tag: u64) {
+        self.0 = tag.rotate_right(4);
+    }
+}
+
+impl Version {
+    /// The version of validated quotas.
+    fn new(quotas: &[Quota]) -> Self {
+        let most = quotas.iter().map(Quota::limit).min().unwrap_or(0);
+        Self { quotas: quotas.into(), plan: Plan::new(quotas, TIME_ZERO), most }
+    }
+
+    /// Bytes on the heap, with its own and those of its `Arc`.
+    fn bytes(&self) -> usize {
+        2 * ARC + size_of_val(self) + self.plan.bytes() + size_of_val(&*self.quotas)
+    }
+
+    /// The answer to a request, or that no wait helps, if the cost is above the limit. Writes what is
+    /// left to `left`. `None` if the word changed meanwhile.
+    pub(super) fn peek(&self, seen: Seen<'_>, ask: Ask, left: &mut PerQuota) -> Option<FastDecision> {
+        let fits = ask.cost <= self.most;
+        let cost = if fits { ask.cost } else { 0 };
+        match self.plan.propose(seen, Ask { cost, ..ask.peek() }, Some(left)) {
+            Proposal::Admit { .. } if !fits => {
+                let quota = (0..).zip(&*self.quotas).find(|(_, quota)| ask.cost > quota.limit());
+                Some(FastDecision::denied(Denial::NEVER, quota.map_or(0, |(place, _)| place)))
+            }
+            proposal => proposal.answer().map(|(decision, ..)| decision),
+        }
+    }
+}
+
+/// The bytes on the heap of a map with so many entries: a power of two of them, seven eighths of
+/// which are its capacity, and a byte of control each.
+fn bytes_of_map<K, V, S>(map: &HashMap<K, V, S>) -> usize {
+    match map.capacity() {
+        0 => 0,
+        capacity => (capacity * 8 / 7).next_power_of_two() * (size_of::<(K, V)>() + 1) + 16,
+    }
+}
+
+impl Plans {
+    /// Those of an empty table: validated quotas for each slot.
+    pub(super) fn new(slots: &[&[Quota]]) -> Self {
+        Self { all: slots.iter().map(|quotas| Arc::new(Version::new(quotas))).collect(), own: None }
+    }
+
+    /// Bytes on the heap, with its own and those of its `Arc`, and its share of each version.
+    pub(super) fn bytes(&self) -> usize {
+        let own = self.own.as_ref().map_or(0, |own| size_of_val(&**own) + bytes_of_map(own));
+        // In 1024ths of a byte: a share is often some bytes and a half, and there is one for each key.
+        let share = |version: &Arc<Version>| (version.bytes() << 10) / Arc::strong_count(version);
+        let versions = self.versions().map(share).sum::<usize>() >> 10;
+        ARC + size_of_val(self) + size_of_val(&*self.all) + own + versions
+    }
+
+    fn versions(&self) -> impl Iterator<Item = &Arc<Version>> {
+        self.all.iter().chain(self.own.iter().flat_map(|own| own.values()))
+    }
+
+    /// The version of validated quotas: the one that another key has, if there is one.
+    pub(super) fn version(&self, quotas: &[Quota]) -> Arc<Version> {
+        let there = self.versions().find(|version| *version.quotas == *quotas);
+        there.map_or_else(|| Arc::new(Version::new(quotas)), Arc::clone)
+    }
+
+    /// The version that is the key's own.
+    #[inline(always)]
+    pub(super) fn own_of(&self, key: Key) -> Option<&Arc<Version>> {
+        self.own.as_ref()?.get(&key)
+    }
+
+    /// The version for a key.
+    #[inline(always)]
+    pub(super) fn of(&self, key: Key) -> &Arc<Version> {
+        self.own_of(key).unwrap_or_else(|| &self.all[key.slot()])
+    }
+
+    /// The same with another version for a slot.
+    pub(super) fn with(&self, slot: usize, version: &Arc<Version>) -> Self {
+        let mut plans = self.clone();
+        plans.all[slot] = Arc::clone(version);
+        plans
+    }
+
+    /// The same with another version for a key, or with none of its own.
+    pub(super) fn with_own(&self, key: Key, version: Option<&Arc<Version>>) -> Self {
+        let mut plans = self.clone();
+        let own = plans.own.get_or_insert_default();
+        match version {
+            Some(version) => own.insert(key, Arc::clone(version)),
+            None => own.remove(&key),
+        };
+        plans.own = plans.own.filter(|own| !own.is_empty());
+        plans
+    }
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests;

@@ -1,9 +1,8 @@
 //! A request as an algorithm sees it, and the answer.
 
 use super::account::{Account, Verdict};
-use super::hint::Hint;
+use super::cell::{AtomicWord, Hint, Word};
 use super::ring::Rings;
-use super::word::{AtomicWord, Word};
 use crate::decision::{FastDecision, PerQuota};
 
 /// An algorithm, with the numbers of its quotas.

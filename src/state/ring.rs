@@ -9,7 +9,6 @@
 use core::ops::Deref;
 
 use super::sync::{AtomicU64, Ordering};
-use super::word::{MAX_CLASS, RingRef};
 use crate::sync::plain;
 use once_cell::race::OnceBox;
 
@@ -20,6 +19,28 @@ const PAGE: usize = if cfg!(test) { 8 } else { 1 << 9 };
 const MAX_SHORT: u32 = PAGE.ilog2();
 
 type Page = [AtomicU64; PAGE];
+
+/// Names a ring of an arena.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct RingRef {
+    /// The ring has `1 << class` slots; none, if this is zero.
+    pub(super) class: u32,
+    /// The number of its first slot, a multiple of its length: at most 31 bits.
+    pub(super) start: u32,
+}
+
+/// The largest class of a ring: it holds the reserved permits of the largest limit beside its live
+/// ones.
+pub(super) const MAX_CLASS: u32 = 21;
+
+impl RingRef {
+    pub(super) const NONE: Self = Self { class: 0, start: 0 };
+
+    /// The number of slots.
+    pub(super) const fn len(self) -> usize {
+        if self.class == 0 { 0 } else { 1 << self.class }
+    }
+}
 
 /// The slots of a key. Their number is a power of two, or zero.
 #[derive(Clone, Copy, Debug)]

@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::cell::{Key, MOST_SHARD_BITS, time_of};
 use super::claims::{Claims, Part};
-use super::key::{Key, MOST_SHARD_BITS};
 use super::places::Places;
+use super::plan::{Plans, Version};
 use super::request::Seen;
 use super::shard::{Charged, Context, Shard, Shared};
-use super::versions::{Plans, Version};
-use super::word::time_of;
 use crate::clock::Clock;
 use crate::decision::{FastDecision, PerQuota};
 use crate::fingerprint::Fingerprint;

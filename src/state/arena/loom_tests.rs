@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::quota::Quota;
-use crate::state::word::Word;
+use crate::state::cell::Word;
 use crate::sync::check_model;
 
 const KEY: Key = Key { tag: 7 };

@@ -1,7 +1,7 @@
 //! Descriptors of joint claims.
 
+use crate::state::cell::{AtomicWord, Word};
 use crate::state::sync::{AtomicU64, Ordering, Record};
-use crate::state::word::{AtomicWord, Word};
 
 /// The most cells of one claim.
 pub(crate) const MAX_PARTS: usize = if cfg!(tollgate_loom) { 2 } else { 8 };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::quota::Quota;
 use crate::state::arena::Arena;
-use crate::state::versions::Plans;
+use crate::state::plan::Plans;
 use crate::sync::check_model;
 
 struct Shelf {

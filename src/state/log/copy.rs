@@ -1,9 +1,9 @@
 //! A log's permits from one ring to another: refunds, rebuilds and snapshots.
 
 use super::{Layout, LogPlan, LogState, View};
+use crate::state::cell::Word;
 use crate::state::request::Seen;
 use crate::state::ring::Rings;
-use crate::state::word::Word;
 
 impl<L: Layout> LogPlan<L> {
     /// See [`Algorithm::refund`](crate::state::request::Algorithm::refund). `stamp` is that of the

@@ -3,8 +3,8 @@
 use super::{LogPlan, Permits};
 use crate::decision::PerQuota;
 use crate::quota::Quota;
+use crate::state::cell::Word;
 use crate::state::request::{Algorithm, Ask, Place, Proposal, Seen};
-use crate::state::word::Word;
 use core::time::Duration;
 
 /// The answer to a request that changed the word if it had to.

@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use super::kit::{Answer, plan};
 use super::*;
-use crate::state::hint::Hint;
+use crate::state::cell::{AtomicWord, Hint};
 use crate::state::request::Place;
 use crate::state::sync::Ordering;
-use crate::state::word::AtomicWord;
 use crate::sync::check_model;
 
 const ORIGIN: u64 = 1 << 60;

@@ -26,9 +26,9 @@
 
 use super::{Claim, Layout, LogPlan, LogState, View, bisect};
 use crate::quota::Quota;
-use crate::state::ring::Rings;
+use crate::state::cell::{TIME_ZERO, Word};
+use crate::state::ring::{RingRef, Rings};
 use crate::state::sync::Ordering;
-use crate::state::word::{RingRef, TIME_ZERO, Word};
 
 /// The layout of a quantised log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

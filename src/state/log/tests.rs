@@ -4,9 +4,8 @@ use proptest::prelude::*;
 
 use super::kit::{Answer, plan};
 use super::*;
-use crate::state::hint::Hint;
+use crate::state::cell::{AtomicWord, Hint};
 use crate::state::request::{Algorithm, Place};
-use crate::state::word::AtomicWord;
 
 mod packing;
 

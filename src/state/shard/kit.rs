@@ -3,8 +3,7 @@
 use super::*;
 use crate::decision::{Denial, PerQuota};
 use crate::quota::Quota;
-use crate::state::key::MOST_SHARD_BITS;
-use crate::state::word::TIME_ZERO;
+use crate::state::cell::{MOST_SHARD_BITS, TIME_ZERO};
 use core::time::Duration;
 
 pub(in crate::state) struct World {

@@ -131,7 +131,7 @@ impl Model {
         let prepared = with.prepare(key(number), super::Ask::acquire(1), None).expect("there is a place");
         let Some(prepared) = prepared else { return };
         if self.world.shared.claims.claim(&self.world.shared, &mut [prepared.part(0)]) {
-            let stamp = u64::try_from(prepared.charged.mark).unwrap() - crate::state::word::TIME_ZERO;
+            let stamp = u64::try_from(prepared.charged.mark).unwrap() - crate::state::cell::TIME_ZERO;
             self.granted.lock().unwrap().push((number, stamp));
         }
     }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use super::Context;
 use crate::quota::Quota;
-use crate::state::arena::{Arena, Cell, Found, LEAST_CELLS, LEAST_SLOTS, Next, PAGE};
-use crate::state::key::Key;
+use crate::state::arena::{Arena, Found, LEAST_CELLS, LEAST_SLOTS, Next, PAGE};
+use crate::state::cell::{Cell, Key, Word};
+use crate::state::plan::Plans;
 use crate::state::request::Seen;
 use crate::state::sync::Ordering;
-use crate::state::versions::Plans;
-use crate::state::word::Word;
 
 /// One insertion of so many looks whether the arena is much too large.
 const LOOK_EVERY: u64 = 128;

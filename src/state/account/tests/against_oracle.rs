@@ -7,10 +7,9 @@ use super::any::AnyAccount;
 use super::oracle::{Meter, Naive};
 use super::traffic::{END_OF_TIME, account, lengths, meter, origin, requests};
 use crate::decision::Left;
-use crate::state::hint::Hint;
+use crate::state::cell::{AtomicWord, Hint, Word};
 use crate::state::request::{self, Ask, Place, Proposal, Seen};
 use crate::state::ring::Rings;
-use crate::state::word::{AtomicWord, Word};
 
 struct Run {
     meter: Meter,

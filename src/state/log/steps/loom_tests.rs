@@ -9,11 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::decision::PerQuota;
-use crate::state::hint::Hint;
+use crate::state::cell::{AtomicWord, Hint};
 use crate::state::log::LogPlan;
 use crate::state::request::{Algorithm, Place, Proposal, Seen};
 use crate::state::sync::AtomicU64;
-use crate::state::word::AtomicWord;
 use crate::sync::check_model;
 
 const ORIGIN: u64 = 1 << 60;

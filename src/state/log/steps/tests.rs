@@ -6,10 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::decision::{Left, PerQuota};
-use crate::state::hint::Hint;
+use crate::state::cell::{AtomicWord, Hint};
 use crate::state::log::LogPlan;
 use crate::state::request::{Algorithm, Ask, Place, Proposal, Seen};
-use crate::state::word::AtomicWord;
 
 mod against_list;
 mod naive;

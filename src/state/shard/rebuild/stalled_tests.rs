@@ -10,12 +10,12 @@ use proptest::sample::Index;
 
 use super::*;
 use crate::clock::Clock;
+use crate::state::cell::{TIME_ZERO, time_of};
 use crate::state::places::Taken;
 use crate::state::request::{Ask, Proposal};
 use crate::state::root::loaded;
 use crate::state::shard::Seat;
 use crate::state::shard::kit::{Answer, At, World, key, log};
-use crate::state::word::{TIME_ZERO, time_of};
 
 const LIMITS: [u32; 2] = [5, 2];
 const WINDOW: u64 = 100;

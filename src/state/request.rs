@@ -116,7 +116,8 @@ pub(crate) struct Place<'a> {
     pub(super) rings: &'a Rings,
 }
 
-/// A key's word as a thread has loaded it, and the clock as it has read it afterwards.
+/// A key's word as a thread has loaded it, and the clock as it has read it afterwards; in a sweep,
+/// perhaps before.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(super) place: Place<'a>,

@@ -11,7 +11,7 @@ use crate::state::request::Seen;
 use crate::state::sync::Ordering;
 
 /// One insertion of so many looks whether the arena is much too large.
-const LOOK_EVERY: u64 = 128;
+const LOOK_EVERY: u64 = 64;
 
 /// The pages that a request sweeps during a rebuild: 256 cells.
 const PAGES_A_REQUEST: usize = if cfg!(test) { 1 } else { 4 };
@@ -166,7 +166,8 @@ impl Context<'_> {
     /// thread has copied the key, or left it behind. A frozen new word shows that it was not, and
     /// will not be: the copy goes to the arena behind.
     ///
-    /// `now` may be from before: then the copy has permits that have expired since.
+    /// `now` may be from before the word was loaded. Then the copy has permits that have expired since,
+    /// and a forgotten key is remembered for longer.
     pub(super) fn move_cell(self, arena: &Arena, cell: &Cell, key: Key, successor: &Arc<Arena>, now: u64) {
         let word = self.freeze(arena, cell, key, now);
         let vacant_until = word.vacant_until();
@@ -180,9 +181,9 @@ impl Context<'_> {
         // If an arena is gone, all keys were moved long ago.
         while let Some((found, place)) = self.first_cell(to, key) {
             let there = found.cell(place);
-            there.hint.go_on_from(cell.hint.life());
             match there.word.load() {
                 Word::NEW => {
+                    there.hint.go_on_from(cell.hint.life());
                     // Other quotas count from now on, so not from before the word was frozen.
                     let now = if Arc::ptr_eq(&arena.plans, &found.plans) { now } else { self.now() };
                     let seen = Seen { place: arena.place_of(cell), word, now };

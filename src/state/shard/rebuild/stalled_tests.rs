@@ -126,9 +126,16 @@ struct Play<'a> {
     permits: HashMap<u64, Vec<u64>>,
     receipts: Vec<(u64, u64, u32)>,
     stopped: Vec<Stopped<'a>>,
+    readings: Counter<u64>,
 }
 
 impl<'a> Play<'a> {
+    /// A reading of the clock of up to three windows ago, as a thread has that stops in a sweep.
+    fn earlier(&self) -> u64 {
+        self.readings.set(self.readings.get() + 1);
+        time_of(self.now.saturating_sub(self.readings.get() * 97 % 300))
+    }
+
     fn clock(&self) -> At {
         At(self.now)
     }
@@ -233,7 +240,7 @@ impl<'a> Play<'a> {
                 let rebuilt = if freezes { &arenas[..arenas.len() - 1] } else { &[] };
                 for arena in rebuilt {
                     if let Found::Cell(_, cell) = arena.find(key(number)) {
-                        let _ = with.freeze(arena, cell, key(number), with.now());
+                        let _ = with.freeze(arena, cell, key(number), self.earlier());
                     }
                 }
                 let Some((arena, place)) = with.cell_of(Arc::clone(&arenas[0]), key(number)) else { return };
@@ -260,7 +267,7 @@ impl<'a> Play<'a> {
             Stop::Frozen(which, number) => {
                 let Some((arena, successor)) = self.rebuilt(which) else { return };
                 let Found::Cell(place, cell) = arena.find(key(number)) else { return };
-                let _ = with.freeze(&arena, cell, key(number), with.now());
+                let _ = with.freeze(&arena, cell, key(number), self.earlier());
                 self.stopped.push(Stopped::Frozen { arena, number, place, successor });
             }
             Stop::Began(which) => {
@@ -271,7 +278,7 @@ impl<'a> Play<'a> {
                 let Some((arena, successor)) = self.rebuilt(which) else { return };
                 let _ = arena.sweep_page(|cell| {
                     if let (false, Some(key)) = (cell.seal(), cell.key()) {
-                        with.move_cell(&arena, cell, key, &successor, with.now());
+                        with.move_cell(&arena, cell, key, &successor, self.earlier());
                     }
                 });
             }
@@ -281,7 +288,7 @@ impl<'a> Play<'a> {
                 let swept = (0..=root.len()).any(|_| {
                     root.sweep_page(|cell| {
                         if let (false, Some(key)) = (cell.seal(), cell.key()) {
-                            with.move_cell(&root, cell, key, &successor, with.now());
+                            with.move_cell(&root, cell, key, &successor, self.earlier());
                         }
                     })
                 });
@@ -314,7 +321,7 @@ impl<'a> Play<'a> {
                 }
             }
             Stopped::Frozen { arena, number, place, successor } => {
-                with.move_cell(&arena, arena.cell(place), key(number), &successor, with.now());
+                with.move_cell(&arena, arena.cell(place), key(number), &successor, self.earlier());
             }
             Stopped::Swapped(old) => old.unlink(),
         }
@@ -389,7 +396,7 @@ proptest! {
     fn a_thread_that_stops_delays_nobody_and_grants_nothing(steps in prop::collection::vec(step(), 1..250)) {
         let world = World::new(&[log(LIMITS[0], WINDOW)], CAP, 0);
         let (permits, receipts, stopped) = (HashMap::new(), vec![], vec![]);
-        let mut play = Play { world: &world, now: 0, limit: LIMITS[0], permits, receipts, stopped };
+        let mut play = Play { world: &world, now: 0, limit: LIMITS[0], permits, receipts, stopped, readings: Counter::new(0) };
         for step in steps {
             play.take(&step);
             play.check_places();

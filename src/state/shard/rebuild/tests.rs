@@ -82,6 +82,47 @@ fn other_quotas_count_from_the_time_at_which_the_key_moves() {
     assert_eq!(world.left(0, &At(1010)), Some(1));
 }
 
+/// A clock that reads 200 up to its n-th reading, before which something happens, and then 201.
+struct Stalls<'a>(Counter<u32>, &'a dyn Fn());
+
+impl Clock for Stalls<'_> {
+    fn now(&self) -> u64 {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(1));
+        if left == 1 {
+            (self.1)();
+        }
+        if left > 0 { 200 } else { 201 }
+    }
+}
+
+/// A thread sweeps a page with two keys, and stops. Meanwhile another ends the rebuild. It leaves the
+/// second behind, which was forgotten at 0. Then that gets a permit in its new cell.
+#[test]
+fn a_sweep_that_comes_late_leaves_the_receipts_of_a_later_cell() {
+    for reading in 1..6 {
+        let world = World::new(&[log(1, 100)], CAP, 4);
+        let root = Arc::clone(&world.shard().root.load());
+        let [one, two] = [0, 1].map(|place| (0..).find(|&number| key(number).place(root.len()) == place).unwrap());
+        assert!(matches!(world.ask(two, 1, &At(0)), Answer::Admitted { .. }));
+        assert!(world.forget(two, &At(0)));
+        assert!(matches!(world.ask(one, 1, &At(150)), Answer::Admitted { .. }));
+        let other = root.plans.version(&[log(2, 100)]);
+        assert!(root.link(|| Arena::new(1, Arc::new(root.plans.with(0, &other)), root.len(), 16)));
+        let charged = Counter::new(None);
+        let meanwhile = || {
+            (0..10).for_each(|_| world.with(&At(201)).help(&root));
+            let (decision, receipt) = world.decide(two, 1, &At(201)).unwrap();
+            assert!(decision.is_admitted());
+            charged.set(Some(receipt));
+        };
+        let clock = Stalls(Counter::new(reading), &meanwhile);
+        (0..4).for_each(|_| world.with(&clock).help(&root));
+        let refunded = charged.take().map(|receipt| world.with(&At(201)).refund(key(two), 1, receipt));
+        assert!(refunded.is_none_or(|refunded| refunded == 1), "at reading {reading}");
+    }
+}
+
 /// A clock at whose n-th reading another thread forgets the key.
 struct Forgets<'a>(&'a World, Counter<u32>);
 

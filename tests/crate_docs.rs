@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn text_of(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -84,11 +84,14 @@ fn the_readme_is_short() {
 fn names_in_the_changelog_exist() {
     let changelog = text_of("CHANGELOG.md");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut source = String::new();
+    let mut sources = Vec::new();
     for folder in ["src", "tests", "crates", "benches", "examples"] {
-        read_all(&root.join(folder), &mut source);
+        read_all(&root.join(folder), &mut sources);
     }
-    let words: HashSet<&str> = source.split(|char: char| !char.is_alphanumeric() && char != '_').collect();
+    let words: HashSet<&str> = sources
+        .iter()
+        .flat_map(|source| source.text.split(|char: char| !char.is_alphanumeric() && char != '_'))
+        .collect();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let (mut tests, mut items, mut seen) = (0, 0, HashSet::new());
     for name in changelog.split('`').skip(1).step_by(2) {
@@ -99,7 +102,7 @@ fn names_in_the_changelog_exist() {
             assert!(there("") || there(".rs"), "no file {name}");
             tests += 1;
         } else if name.bytes().all(is_word) && name.split('_').filter(|word| !word.is_empty()).count() > 3 {
-            assert!(source.contains(&format!("fn {name}")), "no function {name}");
+            assert!(sources.iter().any(|source| source.has("fn", name)), "no function {name}");
             tests += 1;
         } else if name.bytes().all(|byte| is_word(byte) || byte == b':') && !name.contains("governor") {
             let lost: Vec<&str> = name.split("::").filter(|word| !words.contains(word)).collect();
@@ -121,30 +124,21 @@ fn the_changelog_tells_no_story() {
     assert_eq!(lost, None);
 }
 
-/// The names and files in the chapters of the design exist in the sources.
+/// The names and files in the chapters of the design exist in the sources: a function of a module in
+/// the file of that module, a method beside its type.
 #[test]
 fn names_in_the_design_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut source = String::new();
-    ["src", "tests", "crates", "benches"].iter().for_each(|folder| read_all(&root.join(folder), &mut source));
-    let words: HashSet<&str> = source.split(|char: char| !char.is_alphanumeric() && char != '_').collect();
-    let is_declared = |name: &str| {
-        ["fn", "struct", "enum", "trait", "type", "const"].iter().any(|kind| source.contains(&format!("{kind} {name}")))
-            // A variant or a field.
-            || [" {", " =", ",", "(", ":"].iter().any(|after| source.contains(&format!("    {name}{after}")))
-    };
+    let mut sources = Vec::new();
+    ["src", "tests", "crates", "benches"].iter().for_each(|folder| read_all(&root.join(folder), &mut sources));
     let (mut names, mut files, mut lost) = (0, 0, Vec::new());
     for page in fs::read_dir(root.join("docs")).unwrap() {
         let page = page.unwrap().path();
         let text = fs::read_to_string(&page).unwrap();
         for code in text.split('`').skip(1).step_by(2).filter(|code| !code.contains([' ', '*', '\n'])) {
-            if let Some((module, name)) = code.rsplit_once("::").filter(|(module, _)| *module != "u64") {
-                let module = module.rsplit("::").next().unwrap();
+            if let Some((owner, name)) = code.rsplit_once("::").filter(|(owner, _)| *owner != "u64") {
                 names += 1;
-                let is_module = module.starts_with(char::is_lowercase);
-                let is_there =
-                    if is_module { source.contains(&format!("mod {module}")) } else { words.contains(module) };
-                if !is_there || !is_declared(name) {
+                if !is_there(&sources, owner.rsplit("::").next().unwrap(), name) {
                     lost.push(format!("{}: {code}", page.display()));
                 }
             } else if code.ends_with(".rs") && code.contains('/') {
@@ -159,13 +153,76 @@ fn names_in_the_design_exist() {
     assert!(names > 100 && files > 40, "{names} names, {files} files");
 }
 
-fn read_all(folder: &Path, text: &mut String) {
+/// Whether a module, or a file that speaks of a type, declares that name.
+fn is_there(sources: &[Source], owner: &str, name: &str) -> bool {
+    let is_module = owner.starts_with(char::is_lowercase);
+    sources.iter().any(|source| {
+        let belongs = if is_module { source.is_of(owner) } else { source.words(owner).next().is_some() };
+        belongs && source.declares(name)
+    })
+}
+
+#[test]
+fn a_name_that_begins_like_another_is_not_that_one() {
+    let text = "mod inner { const LAST: u8 = 0; }\nimpl Words {\n    pub(crate) fn time_of_day(&self) {}\n}";
+    let sources = [Source { path: "src/state/cells.rs".into(), text: text.to_owned() }];
+    for (owner, name) in [("Words", "time_of_day"), ("cells", "time_of_day"), ("inner", "LAST")] {
+        assert!(is_there(&sources, owner, name), "{owner}::{name}");
+    }
+    for (owner, name) in
+        [("Words", "time_of"), ("Word", "time_of_day"), ("cell", "time_of_day"), ("inn", "LAST"), ("inner", "LAS")]
+    {
+        assert!(!is_there(&sources, owner, name), "{owner}::{name}");
+    }
+}
+
+/// A file of source.
+struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+impl Source {
+    /// Whether it is a file of the module or of one in it, or has the module in it.
+    fn is_of(&self, module: &str) -> bool {
+        let is_root = module == "tollgate" && self.path.ends_with("src/lib.rs");
+        let mut names = self.path.iter().map(|name| name.to_str().unwrap().trim_end_matches(".rs"));
+        let opens = |(before, after): (&str, &str)| before.ends_with("mod ") && after.starts_with(" {");
+        is_root || names.any(|name| name == module) || self.words(module).any(opens)
+    }
+
+    fn declares(&self, name: &str) -> bool {
+        ["fn", "struct", "enum", "trait", "type", "const"].iter().any(|kind| self.has(kind, name))
+            // A variant or a field.
+            || self.words(name).any(|(before, after)| {
+                [" {", " =", ",", "(", ":"].iter().any(|end| after.starts_with(end))
+                    && ["    ", "pub ", ") "].iter().any(|start| before.ends_with(start))
+            })
+    }
+
+    /// Whether that word is before the name.
+    fn has(&self, word: &str, name: &str) -> bool {
+        let word = format!("{word} ");
+        self.words(name).any(|(before, _)| before.ends_with(&word))
+    }
+
+    /// The text before and after each place where the name is a whole word.
+    fn words<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let in_word = |char: char| char.is_alphanumeric() || char == '_';
+        let around = |(at, _)| (&self.text[..at], &self.text[at + name.len()..]);
+        let places = self.text.match_indices(name).map(around);
+        places.filter(move |(before, after)| !before.ends_with(in_word) && !after.starts_with(in_word))
+    }
+}
+
+fn read_all(folder: &Path, sources: &mut Vec<Source>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            read_all(&path, text);
+            read_all(&path, sources);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            text.push_str(&fs::read_to_string(path).unwrap());
+            let text = fs::read_to_string(&path).unwrap();
+            sources.push(Source { path: path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().to_owned(), text });
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn text_of(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -151,6 +152,56 @@ fn names_in_the_design_exist() {
     }
     assert!(lost.is_empty(), "not in the sources: {lost:#?}");
     assert!(names > 100 && files > 40, "{names} names, {files} files");
+}
+
+/// Steps through the marked decision, instruction by instruction, and prints each file when it comes
+/// to it.
+const STEPS: &str = r#"
+import gdb
+for setting in ["pagination off", "confirm off", "debuginfod enabled off"]:
+    gdb.execute("set " + setting)
+gdb.execute("break step_through.rs:LINE")
+gdb.execute("run")
+at = lambda: gdb.selected_frame().find_sal()
+here = lambda: at().symtab.filename if at().symtab else ""
+seen = []
+while not (here().endswith("step_through.rs") and at().line > LINE):
+    gdb.execute("stepi", to_string=True)
+    if here().startswith("src/") and here() not in seen:
+        seen.append(here())
+        print("stepped into " + here())
+gdb.execute("kill")
+"#;
+
+/// The example is built without optimization, or functions would be gone and files out of order.
+#[test]
+fn a_debugger_comes_to_the_files_of_a_decision_in_the_order_of_the_page() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = text_of("docs/internals.md");
+    let steps =
+        between(&page, "## Where to start reading", "## ").into_iter().filter_map(|line| line.split_once(". `src/"));
+    let told: Vec<String> = steps.map(|(_, path)| format!("src/{}", path.split('`').next().unwrap())).collect();
+    assert!(told.len() > 15, "{told:?}");
+    if Command::new("gdb").arg("--version").output().is_err() {
+        return eprintln!("SKIPPED the order of the files of a decision: there is no gdb");
+    }
+    let build = ["build", "--workspace", "--all-features", "--example", "step_through", "--message-format=json"];
+    let built = Command::new(env!("CARGO")).args(build).current_dir(root).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let built = String::from_utf8(built.stdout).unwrap();
+    let program = built.split("\"executable\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let example = text_of("examples/step_through.rs");
+    let line = example.split_once("break step_through.rs:").unwrap().1.split('\'').next().unwrap();
+    let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("step_through.py");
+    fs::write(&script, STEPS.replace("LINE", line)).unwrap();
+    let gdb =
+        Command::new("gdb").args(["-nx", "-batch", "-x"]).arg(&script).arg(program).current_dir(root).output().unwrap();
+    let (output, errors) = (String::from_utf8_lossy(&gdb.stdout), String::from_utf8_lossy(&gdb.stderr));
+    if errors.contains("ptrace") || errors.contains("Couldn't get") {
+        return eprintln!("SKIPPED the order of the files of a decision: gdb may not trace here: {errors}");
+    }
+    let found: Vec<&str> = output.lines().filter_map(|line| line.strip_prefix("stepped into ")).collect();
+    assert_eq!(told, found, "{errors}");
 }
 
 /// Whether a module, or a file that speaks of a type, declares that name.

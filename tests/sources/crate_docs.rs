@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn text_of(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -84,11 +85,14 @@ fn the_readme_is_short() {
 fn names_in_the_changelog_exist() {
     let changelog = text_of("CHANGELOG.md");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut source = String::new();
+    let mut sources = Vec::new();
     for folder in ["src", "tests", "crates", "benches", "examples"] {
-        read_all(&root.join(folder), &mut source);
+        read_all(&root.join(folder), &mut sources);
     }
-    let words: HashSet<&str> = source.split(|char: char| !char.is_alphanumeric() && char != '_').collect();
+    let words: HashSet<&str> = sources
+        .iter()
+        .flat_map(|source| source.text.split(|char: char| !char.is_alphanumeric() && char != '_'))
+        .collect();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let (mut tests, mut items, mut seen) = (0, 0, HashSet::new());
     for name in changelog.split('`').skip(1).step_by(2) {
@@ -99,7 +103,7 @@ fn names_in_the_changelog_exist() {
             assert!(there("") || there(".rs"), "no file {name}");
             tests += 1;
         } else if name.bytes().all(is_word) && name.split('_').filter(|word| !word.is_empty()).count() > 3 {
-            assert!(source.contains(&format!("fn {name}")), "no function {name}");
+            assert!(sources.iter().any(|source| source.has("fn", name)), "no function {name}");
             tests += 1;
         } else if name.bytes().all(|byte| is_word(byte) || byte == b':') && !name.contains("governor") {
             let lost: Vec<&str> = name.split("::").filter(|word| !words.contains(word)).collect();
@@ -121,30 +125,21 @@ fn the_changelog_tells_no_story() {
     assert_eq!(lost, None);
 }
 
-/// The names and files in the chapters of the design exist in the sources.
+/// The names and files in the chapters of the design exist in the sources: a function of a module in
+/// the file of that module, a method beside its type.
 #[test]
 fn names_in_the_design_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut source = String::new();
-    ["src", "tests", "crates", "benches"].iter().for_each(|folder| read_all(&root.join(folder), &mut source));
-    let words: HashSet<&str> = source.split(|char: char| !char.is_alphanumeric() && char != '_').collect();
-    let is_declared = |name: &str| {
-        ["fn", "struct", "enum", "trait", "type", "const"].iter().any(|kind| source.contains(&format!("{kind} {name}")))
-            // A variant or a field.
-            || [" {", " =", ",", "(", ":"].iter().any(|after| source.contains(&format!("    {name}{after}")))
-    };
+    let mut sources = Vec::new();
+    ["src", "tests", "crates", "benches"].iter().for_each(|folder| read_all(&root.join(folder), &mut sources));
     let (mut names, mut files, mut lost) = (0, 0, Vec::new());
     for page in fs::read_dir(root.join("docs")).unwrap() {
         let page = page.unwrap().path();
         let text = fs::read_to_string(&page).unwrap();
         for code in text.split('`').skip(1).step_by(2).filter(|code| !code.contains([' ', '*', '\n'])) {
-            if let Some((module, name)) = code.rsplit_once("::").filter(|(module, _)| *module != "u64") {
-                let module = module.rsplit("::").next().unwrap();
+            if let Some((owner, name)) = code.rsplit_once("::").filter(|(owner, _)| *owner != "u64") {
                 names += 1;
-                let is_module = module.starts_with(char::is_lowercase);
-                let is_there =
-                    if is_module { source.contains(&format!("mod {module}")) } else { words.contains(module) };
-                if !is_there || !is_declared(name) {
+                if !is_there(&sources, owner.rsplit("::").next().unwrap(), name) {
                     lost.push(format!("{}: {code}", page.display()));
                 }
             } else if code.ends_with(".rs") && code.contains('/') {
@@ -159,13 +154,126 @@ fn names_in_the_design_exist() {
     assert!(names > 100 && files > 40, "{names} names, {files} files");
 }
 
-fn read_all(folder: &Path, text: &mut String) {
+/// Steps through the marked decision, instruction by instruction, and prints each file when it comes
+/// to it.
+const STEPS: &str = r#"
+import gdb
+for setting in ["pagination off", "confirm off", "debuginfod enabled off"]:
+    gdb.execute("set " + setting)
+gdb.execute("break step_through.rs:LINE")
+gdb.execute("run")
+at = lambda: gdb.selected_frame().find_sal()
+here = lambda: at().symtab.filename if at().symtab else ""
+seen = []
+while not (here().endswith("step_through.rs") and at().line > LINE):
+    gdb.execute("stepi", to_string=True)
+    if here().startswith("src/") and here() not in seen:
+        seen.append(here())
+        print("stepped into " + here())
+gdb.execute("kill")
+"#;
+
+/// The example is built without optimization, or functions would be gone and files out of order.
+#[test]
+fn a_debugger_comes_to_the_files_of_a_decision_in_the_order_of_the_page() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = text_of("docs/internals.md");
+    let steps =
+        between(&page, "## Where to start reading", "## ").into_iter().filter_map(|line| line.split_once(". `src/"));
+    let told: Vec<String> = steps.map(|(_, path)| format!("src/{}", path.split('`').next().unwrap())).collect();
+    assert!(told.len() > 15, "{told:?}");
+    if Command::new("gdb").arg("--version").output().is_err() {
+        return eprintln!("SKIPPED the order of the files of a decision: there is no gdb");
+    }
+    let build = ["build", "--workspace", "--all-features", "--example", "step_through", "--message-format=json"];
+    let built = Command::new(env!("CARGO")).args(build).current_dir(root).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let built = String::from_utf8(built.stdout).unwrap();
+    let program = built.split("\"executable\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let example = text_of("examples/step_through.rs");
+    let line = example.split_once("break step_through.rs:").unwrap().1.split('\'').next().unwrap();
+    let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("step_through.py");
+    fs::write(&script, STEPS.replace("LINE", line)).unwrap();
+    let gdb =
+        Command::new("gdb").args(["-nx", "-batch", "-x"]).arg(&script).arg(program).current_dir(root).output().unwrap();
+    let (output, errors) = (String::from_utf8_lossy(&gdb.stdout), String::from_utf8_lossy(&gdb.stderr));
+    if errors.contains("ptrace") || errors.contains("Couldn't get") {
+        return eprintln!("SKIPPED the order of the files of a decision: gdb may not trace here: {errors}");
+    }
+    let found: Vec<&str> = output.lines().filter_map(|line| line.strip_prefix("stepped into ")).collect();
+    assert_eq!(told, found, "{errors}");
+}
+
+/// Whether a module, or a file that speaks of a type, declares that name.
+fn is_there(sources: &[Source], owner: &str, name: &str) -> bool {
+    let is_module = owner.starts_with(char::is_lowercase);
+    sources.iter().any(|source| {
+        let belongs = if is_module { source.is_of(owner) } else { source.words(owner).next().is_some() };
+        belongs && source.declares(name)
+    })
+}
+
+#[test]
+fn a_name_that_begins_like_another_is_not_that_one() {
+    let text = "mod inner { const LAST: u8 = 0; }\nimpl Words {\n    pub(crate) fn time_of_day(&self) {}\n}";
+    let sources = [Source { path: "src/state/cells.rs".into(), text: text.to_owned() }];
+    for (owner, name) in [("Words", "time_of_day"), ("cells", "time_of_day"), ("inner", "LAST")] {
+        assert!(is_there(&sources, owner, name), "{owner}::{name}");
+    }
+    for (owner, name) in
+        [("Words", "time_of"), ("Word", "time_of_day"), ("cell", "time_of_day"), ("inn", "LAST"), ("inner", "LAS")]
+    {
+        assert!(!is_there(&sources, owner, name), "{owner}::{name}");
+    }
+}
+
+/// A file of source.
+struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+impl Source {
+    /// Whether it is a file of the module or of one in it, or has the module in it.
+    fn is_of(&self, module: &str) -> bool {
+        let is_root = module == "tollgate" && self.path.ends_with("src/lib.rs");
+        let mut names = self.path.iter().map(|name| name.to_str().unwrap().trim_end_matches(".rs"));
+        let opens = |(before, after): (&str, &str)| before.ends_with("mod ") && after.starts_with(" {");
+        is_root || names.any(|name| name == module) || self.words(module).any(opens)
+    }
+
+    fn declares(&self, name: &str) -> bool {
+        ["fn", "struct", "enum", "trait", "type", "const"].iter().any(|kind| self.has(kind, name))
+            // A variant or a field.
+            || self.words(name).any(|(before, after)| {
+                [" {", " =", ",", "(", ":"].iter().any(|end| after.starts_with(end))
+                    && ["    ", "pub ", ") "].iter().any(|start| before.ends_with(start))
+            })
+    }
+
+    /// Whether that word is before the name.
+    fn has(&self, word: &str, name: &str) -> bool {
+        let word = format!("{word} ");
+        self.words(name).any(|(before, _)| before.ends_with(&word))
+    }
+
+    /// The text before and after each place where the name is a whole word.
+    fn words<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let in_word = |char: char| char.is_alphanumeric() || char == '_';
+        let around = |(at, _)| (&self.text[..at], &self.text[at + name.len()..]);
+        let places = self.text.match_indices(name).map(around);
+        places.filter(move |(before, after)| !before.ends_with(in_word) && !after.starts_with(in_word))
+    }
+}
+
+fn read_all(folder: &Path, sources: &mut Vec<Source>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            read_all(&path, text);
+            read_all(&path, sources);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            text.push_str(&fs::read_to_string(path).unwrap());
+            let text = fs::read_to_string(&path).unwrap();
+            sources.push(Source { path: path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().to_owned(), text });
         }
     }
 }

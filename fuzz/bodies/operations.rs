@@ -2,14 +2,15 @@
 //! and plays the script on the limiter and on the oracle.
 //!
 //! Nothing here knows of libFuzzer: `tests/fuzz_corpora/operations.rs` includes this file too and
-//! plays the corpus on any toolchain. The including crate has the modules `driver` and `oracle` of
-//! `tests/` at its root.
+//! plays the corpus on any toolchain. The including crate has the modules `counted_clock`, `driver`
+//! and `oracle` of `tests/` at its root.
 
 use std::ops::Range;
 
 use arbitrary::{Arbitrary, Unstructured};
-use tollgate::{Clock, MockClock, Quota};
+use tollgate::{Clock, Quota};
 
+use crate::counted_clock::CountedClock;
 use crate::driver::{Cost, Op, Pair, Step, Subject};
 use crate::oracle::{AtCap, Rule};
 
@@ -190,7 +191,7 @@ impl Script {
         }
     }
 
-    fn play<S: Subject>(&self, pair: Pair<S>, clock: MockClock, keys: u32) -> Result<(), String> {
+    fn play<S: Subject>(&self, pair: Pair<S>, clock: CountedClock, keys: u32) -> Result<(), String> {
         // Who knows no keys takes all of them for the same.
         let fresh_keys = if keys > 1 { keys..keys + MOST_FRESH_KEYS } else { 0..0 };
         let mut play = Play { pair, clock, keys, fresh_keys };
@@ -204,7 +205,7 @@ impl Script {
 /// A script being played.
 struct Play<S> {
     pair: Pair<S>,
-    clock: MockClock,
+    clock: CountedClock,
     /// Operations that name a key name one of so many.
     keys: u32,
     fresh_keys: Range<u32>,

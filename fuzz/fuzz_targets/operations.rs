@@ -1,6 +1,8 @@
 //! `cargo +nightly fuzz run operations`: scripts of operations, the limiter against the oracle.
 #![no_main]
 
+#[path = "../../tests/kit/counted_clock.rs"]
+mod counted_clock;
 #[path = "../../tests/properties/driver/mod.rs"]
 mod driver;
 #[path = "../bodies/operations.rs"]

@@ -11,7 +11,7 @@ use super::account::windows::{Counter, Window};
 use super::cell::{Key, TIME_ZERO, Word};
 use super::log::steps::Steps;
 use super::log::{LogPlan, Permits};
-use super::request::{Algorithm, Ask, Proposal, Seen};
+use super::request::{Algorithm, Ask, Seen};
 use super::ring::Rings;
 use super::root::ARC;
 use crate::clock::nanos;
@@ -174,15 +174,15 @@ impl Version {
     /// The answer to a request, or that no wait helps, if the cost is above the limit. Writes what is
     /// left to `left`. `None` if the word changed meanwhile.
     pub(super) fn peek(&self, seen: Seen<'_>, ask: Ask, left: &mut PerQuota) -> Option<FastDecision> {
-        let fits = ask.cost <= self.most;
-        let cost = if fits { ask.cost } else { 0 };
-        match self.plan.propose(seen, Ask { cost, ..ask.peek() }, Some(left)) {
-            Proposal::Admit { .. } if !fits => {
-                let quota = (0..).zip(&*self.quotas).find(|(_, quota)| ask.cost > quota.limit());
-                Some(FastDecision::denied(Denial::NEVER, quota.map_or(0, |(place, _)| place)))
-            }
-            proposal => proposal.answer().map(|(decision, ..)| decision),
+        if ask.cost <= self.most {
+            let (decision, ..) = self.plan.propose(seen, ask.peek(), Some(left)).answer()?;
+            return Some(decision);
         }
+        // Such a request is never granted and never counts, also if something else denies it. So the
+        // plan tells only what is left.
+        self.plan.propose(seen, Ask { cost: 0, ..ask.peek() }, Some(left)).answer()?;
+        let quota = (0..).zip(&*self.quotas).find(|(_, quota)| ask.cost > quota.limit());
+        Some(FastDecision::denied(Denial::NEVER, quota.map_or(0, |(place, _)| place)))
     }
 }
 

@@ -7,6 +7,8 @@ mod bodies {
     #[cfg(feature = "snapshot")]
     pub(crate) mod snapshot;
 }
+#[path = "../kit/counted_clock.rs"]
+mod counted_clock;
 #[path = "../properties/driver/mod.rs"]
 mod driver;
 mod operations;

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-use tollgate::{Decision, Denial, DenialReason, Limiter, ListError, MockClock, Penalty, Quota, Status};
+use tollgate::{Decision, Denial, DenialReason, Limiter, ListError, Penalty, Quota, Status};
+
+use crate::counted_clock::CountedClock;
 
 use crate::naive::{self, Answer, Numbers, Oracle, Rule, Why};
 
@@ -64,10 +66,10 @@ fn nasty_ops() -> impl Strategy<Value = Op> {
 }
 
 struct Three {
-    clock: MockClock,
+    clock: CountedClock,
     now: u64,
-    strict: Limiter<u32, MockClock>,
-    shadow: Limiter<u32, MockClock>,
+    strict: Limiter<u32, CountedClock>,
+    shadow: Limiter<u32, CountedClock>,
     oracle: Oracle,
     lengths: [u64; 3],
     /// Admitted, and denied.
@@ -78,7 +80,7 @@ struct Three {
 
 impl Three {
     fn new(rules: &[Rule], penalty: naive::Penalty, list_cap: usize, start: u64) -> Self {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         clock.set(start);
         let limiter = |shadow: bool| {
             let quota = |rule: &Rule| Quota::new(number(rule.limit), Duration::from_nanos(rule.window));

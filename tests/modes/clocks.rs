@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{Decision, Limiter, MockClock, Penalty, Quota};
+use tollgate::{Decision, Limiter, Penalty, Quota};
+
+use crate::counted_clock::CountedClock;
 
 #[derive(Debug, Clone, Copy)]
 enum Op {
@@ -38,7 +40,7 @@ proptest! {
         start in prop_oneof![Just(500_u64), Just(0)],
         ops in prop::collection::vec(ops(), 1..300),
     ) {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         let [within, block] = [within, blocked_for].map(Duration::from_nanos);
         let limiter = Limiter::<u32>::builder(Quota::new(2, Duration::from_nanos(WINDOW)))
             .penalty(Penalty::new(denials, within, block))

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{DirectLimiter, Limiter, MockClock, Penalty, Quota};
+use tollgate::{DirectLimiter, Limiter, Penalty, Quota};
+
+use crate::counted_clock::CountedClock;
 
 use crate::naive;
 
@@ -57,14 +59,14 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 struct Two {
-    clock: MockClock,
-    direct: DirectLimiter<MockClock>,
-    keyed: Limiter<u32, MockClock>,
+    clock: CountedClock,
+    direct: DirectLimiter<CountedClock>,
+    keyed: Limiter<u32, CountedClock>,
 }
 
 impl Two {
     fn new(case: &Case) -> Self {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         let Case { quotas, penalty, shadow } = case;
         let mut direct = DirectLimiter::builder(quotas[0]).clock(clock.clone()).shadow(*shadow).count_decisions(true);
         let mut keyed = Limiter::builder(quotas[0]).clock(clock.clone()).shadow(*shadow).count_decisions(true);
@@ -133,7 +135,7 @@ proptest! {
 #[test]
 fn a_direct_limiter_counts_and_has_modes() {
     let minute = Duration::from_secs(60);
-    let builder = || DirectLimiter::builder(Quota::per_minute(1)).clock(MockClock::new()).count_decisions(true);
+    let builder = || DirectLimiter::builder(Quota::per_minute(1)).clock(CountedClock::new()).count_decisions(true);
     let strict = builder().penalty(Penalty::new(2, minute, 5 * minute)).build().expect("good");
     let told: Vec<Option<Duration>> = (0..3).map(|_| strict.try_acquire().retry_after()).collect();
     assert_eq!(told, [None, Some(minute), Some(5 * minute)]);

@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{Decision, DenialReason, JointError, JointLimiter, MockClock, Penalty, Quota};
+use tollgate::{Decision, DenialReason, JointError, JointLimiter, Penalty, Quota};
+
+use crate::counted_clock::CountedClock;
 
 use crate::naive;
 
@@ -183,4 +185,4 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-type Limiter = JointLimiter<[u32], MockClock>;
+type Limiter = JointLimiter<[u32], CountedClock>;

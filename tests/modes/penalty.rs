@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use tollgate::{Decision, DenialReason, Limiter, LimiterBuilder, MockClock, Penalty, Quota};
+use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, LimiterBuilder, MockClock, Penalty, Quota};
+
+use crate::counted_clock::CountedClock;
 
 fn ns(ns: u64) -> Duration {
     Duration::from_nanos(ns)
@@ -209,4 +211,38 @@ fn other_algorithms_are_penalised_too() {
     assert!(limiter.try_acquire("a").is_denied());
     clock.set(30);
     assert!(limiter.try_acquire("a").is_admitted());
+}
+
+/// A cost above the limit never fits: that is the answer at once, not the wait of the block. It is
+/// so with a place and without one, and where refused requests count.
+#[test]
+fn a_blocked_key_is_told_at_once_that_a_cost_is_above_its_limit() {
+    let quota = Quota::new(1, ns(10));
+    for quota in [quota, quota.counting_refused()] {
+        for (answer, has_place) in
+            [(AtKeyCap::Admit, false), (AtKeyCap::Admit, true), (AtKeyCap::Deny, true), (AtKeyCap::Deny, false)]
+        {
+            for shadow in [false, true] {
+                let about = format!("{quota}, {answer:?}, has a place: {has_place}, shadow: {shadow}");
+                let clock = CountedClock::new();
+                let builder = Limiter::<str>::builder(quota).key_cap(1).at_key_cap(answer).shadow(shadow);
+                let builder = builder.penalty(Penalty::new(1, ns(1000), ns(1000)));
+                let limiter = builder.clock(clock.clone()).build().expect("good");
+                let _ = [(); 2].map(|()| limiter.try_acquire("a"));
+                assert_eq!(limiter.counts().penalties, 1, "{about}");
+                if !has_place {
+                    clock.set(20);
+                    assert!(limiter.try_acquire("b").is_admitted(), "{about}");
+                }
+                let decided = limiter.try_acquire_n("a", 2).map(|decision| decision.is_admitted()).ok();
+                assert_eq!(decided, shadow.then_some(true), "{about}");
+                let decided = limiter.try_acquire_n_status("a", 2).map(|status| status.is_admitted()).ok();
+                assert_eq!(decided, shadow.then_some(true), "{about}");
+                let reserved = limiter.reserve("a", 2, ns(0)).map(drop).map_err(|error| error.denial());
+                assert_eq!(reserved, if shadow { Ok(()) } else { Err(None) }, "{about}");
+                let peeked = limiter.peek_n("a", 2).map(|status| status.is_admitted()).ok();
+                assert_eq!(peeked, shadow.then_some(true), "{about}");
+            }
+        }
+    }
 }

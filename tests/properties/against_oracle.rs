@@ -7,7 +7,9 @@ use crate::driver::{Cost, Op, Pair, Subject};
 use crate::oracle::{AtCap, Rule};
 use crate::strategies::{back, cases, nasty_ops, starts, steps};
 use proptest::prelude::*;
-use tollgate::{Decision, MockClock, Quota};
+use tollgate::{Decision, Quota};
+
+use crate::counted_clock::CountedClock;
 
 const HOUR: u64 = 3_600_000_000_000;
 
@@ -48,7 +50,12 @@ fn apply_all<S: Subject>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseE
 
 /// Asks until denied; then still denied a nanosecond before the time that was advised, and admitted
 /// at that time.
-fn advice_is_honest<S: Subject>(pair: &Pair<S>, clock: &MockClock, key: u32, cost: u32) -> Result<(), TestCaseError> {
+fn advice_is_honest<S: Subject>(
+    pair: &Pair<S>,
+    clock: &CountedClock,
+    key: u32,
+    cost: u32,
+) -> Result<(), TestCaseError> {
     let limit = pair.limit();
     let denials = (0..=limit / cost).filter_map(|_| pair.subject.acquire(key, cost).ok()?.retry_after());
     let wait = denials.last().ok_or_else(|| TestCaseError::fail("the clock stands still and nothing was denied"))?;

@@ -7,7 +7,9 @@ use std::time::Duration;
 use crate::oracle::meter::{Meter, Naive};
 use crate::oracle::{Oracle, Rule, Seen};
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, DenialReason, JointError, JointLimiter, MockClock, Quota};
+use tollgate::{AtKeyCap, DenialReason, JointError, JointLimiter, Quota};
+
+use crate::counted_clock::CountedClock;
 
 const DIMENSIONS: usize = 5;
 
@@ -63,8 +65,8 @@ fn nanoseconds(count: u64) -> Duration {
     Duration::from_nanos(count)
 }
 
-fn limiter(cap: usize, at_cap: AtKeyCap) -> (JointLimiter<[u32], MockClock>, MockClock) {
-    let clock = MockClock::new();
+fn limiter(cap: usize, at_cap: AtKeyCap) -> (JointLimiter<[u32], CountedClock>, CountedClock) {
+    let clock = CountedClock::new();
     let quotas = |dimension| LOGS.into_iter().filter(move |&(at, ..)| at == dimension);
     let logs = |dimension| quotas(dimension).map(|(_, limit, window)| Quota::new(limit, nanoseconds(window)));
     let bucket = Quota::token_bucket(BUCKET.0, BUCKET.1, nanoseconds(BUCKET.2));
@@ -145,7 +147,7 @@ impl Model {
     }
 
     /// Asks both, and charges if both say so.
-    fn ask(&mut self, limiter: &JointLimiter<[u32], MockClock>, keys: Keys, cost: u32) -> Result<(), TestCaseError> {
+    fn ask(&mut self, limiter: &JointLimiter<[u32], CountedClock>, keys: Keys, cost: u32) -> Result<(), TestCaseError> {
         let given = keys.each_ref().map(Option::as_ref);
         if keys.iter().all(Option::is_none) {
             prop_assert_eq!(limiter.try_acquire_n(given, cost), Err(JointError::NoKeys));
@@ -180,7 +182,7 @@ impl Model {
     }
 
     /// What each of these keys has left, as far as a request can tell.
-    fn compare(&mut self, limiter: &JointLimiter<[u32], MockClock>, keys: Keys) -> Result<(), TestCaseError> {
+    fn compare(&mut self, limiter: &JointLimiter<[u32], CountedClock>, keys: Keys) -> Result<(), TestCaseError> {
         for dimension in 0..DIMENSIONS {
             let mut alone = [None; DIMENSIONS];
             alone[dimension] = keys[dimension];

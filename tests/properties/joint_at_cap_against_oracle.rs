@@ -6,7 +6,9 @@ use crate::joint_models::{Model, Spec, Told};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, Counts, Decision, Denial, DenialReason, JointLimiter, Limiter, MockClock};
+use tollgate::{AtKeyCap, Counts, Decision, Denial, DenialReason, JointLimiter, Limiter};
+
+use crate::counted_clock::CountedClock;
 
 #[derive(Debug, Clone)]
 enum Op {
@@ -78,13 +80,13 @@ fn case_of() -> impl Strategy<Value = Case> {
 
 /// What is played on.
 enum Subject {
-    Joint(JointLimiter<[u32], MockClock>),
+    Joint(JointLimiter<[u32], CountedClock>),
     /// One dimension only.
-    Keyed(Limiter<u32, MockClock>),
+    Keyed(Limiter<u32, CountedClock>),
 }
 
 impl Subject {
-    fn of(case: &Case, is_keyed: bool, clock: &MockClock) -> Self {
+    fn of(case: &Case, is_keyed: bool, clock: &CountedClock) -> Self {
         let Case { specs, cap, admits, unit, .. } = case;
         let policy = if *admits { AtKeyCap::Admit } else { AtKeyCap::Deny };
         if is_keyed {
@@ -188,7 +190,7 @@ impl From<Decision> for Told {
 
 fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
     let Case { specs, cap, admits, by_status, unit } = case;
-    let clock = MockClock::new();
+    let clock = CountedClock::new();
     let specs = if is_keyed { &specs[..1] } else { specs };
     let limiter = Subject::of(case, is_keyed, &clock);
     let mut model = Model::new(specs, *cap, *admits, *unit);

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{Decision, JointLimiter, Limiter, MockClock, Quota, QuotaStatus, Status};
+use tollgate::{Decision, JointLimiter, Limiter, Quota, QuotaStatus, Status};
+
+use crate::counted_clock::CountedClock;
 
 #[derive(Debug, Clone)]
 struct Op {
@@ -48,10 +50,10 @@ fn families() -> Vec<[Vec<Quota>; 3]> {
 struct Single {
     dimension: usize,
     quota: usize,
-    limiter: Limiter<u8, MockClock>,
+    limiter: Limiter<u8, CountedClock>,
 }
 
-fn singles(family: &[Vec<Quota>; 3], clock: &MockClock) -> Vec<Single> {
+fn singles(family: &[Vec<Quota>; 3], clock: &CountedClock) -> Vec<Single> {
     let each = family.iter().enumerate().flat_map(|(dimension, quotas)| {
         quotas.iter().enumerate().map(move |(quota, &given)| {
             let limiter = Limiter::builder(given).clock(clock.clone()).build().expect("valid");
@@ -118,7 +120,7 @@ proptest! {
 
     #[test]
     fn a_joint_status_agrees_with_a_limiter_for_each_quota(family in prop::sample::select(families()), ops in ops()) {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         let mut builder = JointLimiter::<[u8]>::builder().clock(clock.clone());
         for (name, quotas) in ["user", "address", "path"].into_iter().zip(&family) {
             builder = builder.dimension(name, quotas.clone());

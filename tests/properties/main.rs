@@ -4,6 +4,8 @@
 //! One program, as the models are shared by the tests.
 
 mod against_oracle;
+#[path = "../kit/counted_clock.rs"]
+mod counted_clock;
 mod driver;
 mod joint_against_oracle;
 mod joint_at_cap_against_oracle;

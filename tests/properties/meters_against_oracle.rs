@@ -9,7 +9,9 @@ use crate::metered::Pair;
 use crate::oracle::meter::Meter;
 use crate::strategies::{back, cases, nasty_ops, ops, starts, steps};
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, Limiter, MockClock, Quota};
+use tollgate::{AtKeyCap, Limiter, Quota};
+
+use crate::counted_clock::CountedClock;
 
 const HOUR: u64 = 3_600_000_000_000;
 const YEAR: u64 = 365 * 24 * HOUR;
@@ -127,7 +129,7 @@ proptest! {
 /// How long a key holds its place depends on what it took: one that came later may leave earlier.
 #[test]
 fn at_the_cap_a_key_that_took_little_makes_way_before_one_that_took_much() {
-    let clock = MockClock::new();
+    let clock = CountedClock::new();
     let quota = Quota::leaky_bucket(10, 1, Duration::from_secs(1));
     let limiter = Limiter::<str>::builder(quota).key_cap(2).clock(clock.clone()).build().expect("a good quota and cap");
     let ask = |key| limiter.try_acquire(key).is_admitted();

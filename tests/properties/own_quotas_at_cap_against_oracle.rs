@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, MockClock, Quota};
+use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, Quota};
+
+use crate::counted_clock::CountedClock;
 
 /// The window of all quotas. What a sweep notes is coarser than a microsecond.
 const WINDOW: u64 = 30 << 20;
@@ -111,7 +113,7 @@ fn quota(limit: u32) -> [Quota; 1] {
 }
 
 fn play(limit: u32, cap: usize, policy: AtKeyCap, ops: &[Op]) -> Result<(), TestCaseError> {
-    let clock = MockClock::new();
+    let clock = CountedClock::new();
     let builder = Limiter::<u32>::builder(quota(limit)[0]).key_cap(cap).at_key_cap(policy).keys_with_quotas(1);
     let limiter = builder.clock(clock.clone()).build().expect("good quotas");
     let mut model = Model { cap, policy, limit, own: HashMap::new(), stamps: HashMap::new() };

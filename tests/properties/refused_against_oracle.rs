@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{ChangeError, DirectLimiter, Limiter, MockClock, Quota};
+use tollgate::{ChangeError, DirectLimiter, Limiter, Quota};
+
+use crate::counted_clock::CountedClock;
 
 fn nanos(count: u64) -> Duration {
     Duration::from_nanos(count)
@@ -41,7 +43,7 @@ proptest! {
         quotas in prop::collection::vec((1..10_usize, 1..60_u64), 1..4),
         requests in prop::collection::vec((1..5_usize, prop_oneof![0..3_u64, 0..30_u64, 0..200_u64]), 1..60),
     ) {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         let given: Vec<Quota> = quotas
             .iter()
             .map(|&(limit, window)| Quota::new(u32::try_from(limit).expect("small"), nanos(window)).counting_refused())
@@ -72,7 +74,7 @@ proptest! {
 #[test]
 fn a_refusal_under_a_smaller_limit_forgets_no_permits_of_a_larger_one() {
     let quota = |limit| Quota::per_minute(limit).counting_refused();
-    let limiter = Limiter::<str>::builder(quota(10)).clock(MockClock::new()).build().expect("a log");
+    let limiter = Limiter::<str>::builder(quota(10)).clock(CountedClock::new()).build().expect("a log");
     assert!(limiter.try_acquire_n("alice", 10).expect("the limit").is_admitted());
     limiter.set_quotas(&[quota(2)]).expect("a log");
     assert!(limiter.try_acquire("alice").is_denied());
@@ -85,7 +87,7 @@ fn a_refusal_under_a_smaller_limit_forgets_no_permits_of_a_larger_one() {
 #[test]
 fn a_refund_returns_granted_permits_and_no_refused_requests() {
     for pass in [0, 1] {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         let quota = Quota::per_minute(2).counting_refused();
         let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().expect("a log");
         let granted = limiter.reserve("alice", 2, Duration::ZERO).expect("two are left").commit();
@@ -100,7 +102,7 @@ fn a_refund_returns_granted_permits_and_no_refused_requests() {
 #[test]
 fn of_refused_requests_a_key_remembers_twice_its_largest_limit() {
     let quota = |limit| Quota::per_minute(limit).counting_refused();
-    let limiter = Limiter::<str>::builder(quota(4)).clock(MockClock::new()).build().expect("a log");
+    let limiter = Limiter::<str>::builder(quota(4)).clock(CountedClock::new()).build().expect("a log");
     (0..1000).for_each(|request| assert_eq!(limiter.try_acquire("alice").is_admitted(), request < 4));
     limiter.set_quotas(&[quota(2)]).expect("a log");
     (0..1000).for_each(|_| assert!(limiter.try_acquire("alice").is_denied()));
@@ -111,7 +113,7 @@ fn of_refused_requests_a_key_remembers_twice_its_largest_limit() {
 /// Of a log that counts refused requests, a reservation is for now, and counts if it is refused.
 #[test]
 fn a_refused_reservation_counts_and_none_is_ahead() {
-    let clock = MockClock::new();
+    let clock = CountedClock::new();
     let quota = Quota::new(1, nanos(10)).counting_refused();
     let limiter = Limiter::<str>::builder(quota).clock(clock.clone()).build().expect("a log");
     assert!(limiter.try_acquire("alice").is_admitted());

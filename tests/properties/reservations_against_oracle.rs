@@ -12,7 +12,9 @@ use crate::reservation_models::windows::{Kind, Windows};
 use crate::reservation_models::{Naive, Number};
 
 use proptest::prelude::*;
-use tollgate::{Limiter, MockClock, Quota, Receipt};
+use tollgate::{Limiter, Quota, Receipt};
+
+use crate::counted_clock::CountedClock;
 
 const KEY: &str = "alice";
 
@@ -78,7 +80,7 @@ struct Way<N> {
 /// What a request is told, and what the naive account says to it.
 type Answers = [Result<Duration, Duration>; 2];
 
-fn acquire<N: Naive>(limiter: &Limiter<str, MockClock>, key: &mut N, now: u64, cost: u32) -> Answers {
+fn acquire<N: Naive>(limiter: &Limiter<str, CountedClock>, key: &mut N, now: u64, cost: u32) -> Answers {
     let decision = limiter.try_acquire_n(KEY, cost).expect("no more than the limit");
     let told = match decision.into_result() {
         Ok(admission) => Ok(admission.delay()),
@@ -89,7 +91,7 @@ fn acquire<N: Naive>(limiter: &Limiter<str, MockClock>, key: &mut N, now: u64, c
 
 /// With each operation the clock moves on by a tick.
 fn agree<N: Naive>(ways: &[Way<N>], tick: u64, ops: &[Op]) -> Result<(), TestCaseError> {
-    let (clock, mut way, mut has_own) = (MockClock::new(), &ways[0], false);
+    let (clock, mut way, mut has_own) = (CountedClock::new(), &ways[0], false);
     let mut builder = Limiter::<str>::builder(way.quotas[0]).clock(clock.clone()).keys_with_quotas(2);
     for &quota in &way.quotas[1..] {
         builder = builder.and(quota);

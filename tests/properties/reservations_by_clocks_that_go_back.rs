@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{Limiter, MockClock, Quota, Receipt};
+use tollgate::{Limiter, Quota, Receipt};
+
+use crate::counted_clock::CountedClock;
 
 const KEYS: [&str; 2] = ["alice", "bob"];
 
@@ -64,7 +66,7 @@ fn overfull(used: &[Option<Used>], key: usize, limit: u32, window: u64) -> Optio
 }
 
 fn holds(quotas: &[(u32, u64)], ops: &[Op]) -> Result<(), TestCaseError> {
-    let clock = MockClock::new();
+    let clock = CountedClock::new();
     let mut given = quotas.iter().map(|&(limit, window)| Quota::new(limit, nanos(window)));
     let mut builder = Limiter::<str>::builder(given.next().expect("a quota")).clock(clock.clone());
     for quota in given {

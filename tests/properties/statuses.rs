@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tollgate::{
-    AtKeyCap, DenialReason, DirectLimiter, Limiter, MockClock, Penalty, Quota, QuotaStatus, Receipt, Reservation,
-    Status,
+    AtKeyCap, DenialReason, DirectLimiter, Limiter, Penalty, Quota, QuotaStatus, Receipt, Reservation, Status,
 };
+
+use crate::counted_clock::CountedClock;
 
 const KEY: &str = "alice";
 const SECOND: Duration = Duration::from_secs(1);
@@ -73,14 +74,14 @@ fn families() -> Vec<Vec<Vec<Quota>>> {
 }
 
 struct Run {
-    clock: MockClock,
-    limiter: Limiter<str, MockClock>,
+    clock: CountedClock,
+    limiter: Limiter<str, CountedClock>,
     now: u64,
 }
 
 impl Run {
     fn new(quotas: &[Quota]) -> Self {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         let builder = quotas[1..].iter().fold(Limiter::<str>::builder(quotas[0]), |builder, &quota| builder.and(quota));
         Self { limiter: builder.clock(clock.clone()).build().expect("good quotas"), clock, now: 0 }
     }
@@ -190,7 +191,7 @@ fn numbers(status: Status) -> Vec<(u32, u32, Duration, Duration)> {
 
 #[test]
 fn each_number_is_of_one_quota() {
-    let clock = MockClock::new();
+    let clock = CountedClock::new();
     let quotas = [Quota::per_second(10), Quota::per_minute(100), Quota::per_minute(200)];
     let limiter = DirectLimiter::with_quotas(&quotas, clock.clone()).unwrap();
     let (minute, tenth) = (60 * SECOND, SECOND / 10);
@@ -213,7 +214,7 @@ fn each_number_is_of_one_quota() {
 #[test]
 fn of_two_that_leave_as_many_the_slower_is_tighter_and_then_the_first() {
     let tightest = |quotas: &[Quota]| {
-        let limiter = DirectLimiter::with_quotas(quotas, MockClock::new()).unwrap();
+        let limiter = DirectLimiter::with_quotas(quotas, CountedClock::new()).unwrap();
         let _ = limiter.try_acquire();
         limiter.peek().tightest().unwrap().quota()
     };
@@ -225,7 +226,7 @@ fn of_two_that_leave_as_many_the_slower_is_tighter_and_then_the_first() {
 
 #[test]
 fn decisions_without_a_quota_have_true_statuses() {
-    let clock = MockClock::new();
+    let clock = CountedClock::new();
     let two = || Limiter::<str>::builder(Quota::per_minute(5)).and(Quota::per_second(2)).clock(clock.clone());
     let minute = 60 * SECOND;
     let all = [(5, 5, Duration::ZERO, Duration::ZERO), (2, 2, Duration::ZERO, Duration::ZERO)];
@@ -271,7 +272,7 @@ fn decisions_without_a_quota_have_true_statuses() {
 #[test]
 fn a_key_of_eight_quotas_is_told_of_all() {
     let quotas: Vec<Quota> = (1..=8).map(|nth| Quota::new(nth, nth * SECOND)).collect();
-    let limiter = DirectLimiter::with_quotas(&quotas, MockClock::new()).unwrap();
+    let limiter = DirectLimiter::with_quotas(&quotas, CountedClock::new()).unwrap();
     let status = limiter.try_acquire_status();
     assert!(status.is_admitted());
     let right = (1..=8_u32).map(|nth| (nth, nth - 1, nth * SECOND, nth * SECOND));

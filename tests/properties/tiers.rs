@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{JointLimiter, Limiter, MockClock, Quota, Tier};
+use tollgate::{JointLimiter, Limiter, Quota, Tier};
+
+use crate::counted_clock::CountedClock;
 
 const NAMES: [&str; 2] = ["silver", "gold"];
 
@@ -58,17 +60,17 @@ fn quotas(limit: u32, place: usize) -> Quota {
 
 /// All three as one, and each alone.
 struct Both {
-    clock: MockClock,
+    clock: CountedClock,
     tiers: [Tier; 3],
     joint_tiers: [Tier; 3],
-    limiter: Limiter<u8, MockClock>,
-    joint: JointLimiter<(String, u8), MockClock>,
-    alone: [Limiter<u8, MockClock>; 3],
+    limiter: Limiter<u8, CountedClock>,
+    joint: JointLimiter<(String, u8), CountedClock>,
+    alone: [Limiter<u8, CountedClock>; 3],
 }
 
 impl Both {
     fn new() -> Self {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         let [zero, one, two] = [0, 1, 2].map(|place| [quotas(5, place)]);
         let builder = Limiter::builder(zero[0]).clock(clock.clone());
         let limiter = builder.tier(NAMES[0], one).tier(NAMES[1], two).build().unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 struct Three {
-    clock: MockClock,
+    clock: CountedClock,
     now: u64,
     strict: Limiter,
     shadow: Limiter,
@@ -22,7 +22,7 @@ fn log(limit: usize, window: u64) -> Quota {
 
 impl Three {
     fn new(limits: [usize; DIMENSIONS], penalties: [Option<naive::Penalty>; DIMENSIONS]) -> Self {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         let limiter = |shadow: bool| {
             let builder = JointLimiter::<[u32]>::builder().clock(clock.clone()).shadow(shadow).count_decisions(true);
             let builder = builder.list_cap(1000).keys_with_quotas(8);

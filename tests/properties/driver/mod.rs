@@ -12,8 +12,10 @@ mod subject;
 use std::time::Duration;
 
 use tollgate::{
-    AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, QuotaStatus, Status,
+    AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, Quota, QuotaStatus, Status,
 };
+
+use crate::counted_clock::CountedClock;
 
 use crate::oracle::{
     Answer, AtCap, By, Granted, Holds, Left, NeverPossible, Oracle, Outcome, Place, Rule, Seen, least, longest,
@@ -30,7 +32,7 @@ pub(crate) const END_OF_TIME: u64 = (1 << 61) - (1 << 41);
 /// A limiter and the oracle, at the same time.
 pub(crate) struct Pair<S> {
     pub(crate) subject: S,
-    clock: MockClock,
+    clock: CountedClock,
     oracle: Oracle<u32>,
     now: u64,
     cap: usize,
@@ -40,9 +42,9 @@ pub(crate) struct Pair<S> {
     lived: Lived,
 }
 
-impl Pair<Limiter<u32, MockClock>> {
+impl Pair<Limiter<u32, CountedClock>> {
     pub(crate) fn keyed(rules: &[Rule], start: u64, cap: Option<(usize, AtCap)>) -> Self {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         clock.set(start);
         let mut builder = Limiter::<u32>::builder(quota(rules[0])).clock(clock.clone()).count_decisions(true);
         for &rule in &rules[1..] {
@@ -69,9 +71,9 @@ impl Pair<Limiter<u32, MockClock>> {
     }
 }
 
-impl Pair<DirectLimiter<MockClock>> {
+impl Pair<DirectLimiter<CountedClock>> {
     pub(crate) fn direct(rules: &[Rule], start: u64) -> Self {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         clock.set(start);
         let quotas: Vec<Quota> = rules.iter().copied().map(quota).collect();
         let subject = DirectLimiter::with_quotas(&quotas, clock.clone()).expect("good quotas");

@@ -1,6 +1,8 @@
 //! What is tested.
 
-use tollgate::{CostExceedsLimit, Counts, Decision, DirectLimiter, Limiter, MockClock, Status};
+use tollgate::{CostExceedsLimit, Counts, Decision, DirectLimiter, Limiter, Status};
+
+use crate::counted_clock::CountedClock;
 
 /// A keyed limiter, or one without keys, which takes all of them for the same.
 pub(crate) trait Subject {
@@ -15,7 +17,7 @@ pub(crate) trait Subject {
     fn counts(&self) -> Option<Counts>;
 }
 
-impl Subject for Limiter<u32, MockClock> {
+impl Subject for Limiter<u32, CountedClock> {
     fn acquire_one(&self, key: u32) -> Decision {
         self.try_acquire(key)
     }
@@ -42,7 +44,7 @@ impl Subject for Limiter<u32, MockClock> {
     }
 }
 
-impl Subject for DirectLimiter<MockClock> {
+impl Subject for DirectLimiter<CountedClock> {
     fn acquire_one(&self, _: u32) -> Decision {
         self.try_acquire()
     }

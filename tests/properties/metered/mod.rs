@@ -25,8 +25,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use tollgate::{
-    AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, MockClock, Quota, QuotaStatus, Status,
+    AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, Quota, QuotaStatus, Status,
 };
+
+use crate::counted_clock::CountedClock;
 
 use crate::driver::op::{Call, Said, length};
 use crate::driver::{Cost, END_OF_TIME, Op, Step, Subject};
@@ -37,7 +39,7 @@ pub(crate) use quotas::quota;
 
 pub(crate) struct Pair<S> {
     pub(crate) subject: S,
-    pub(crate) clock: MockClock,
+    pub(crate) clock: CountedClock,
     meter: Meter,
     quota: Quota,
     now: u64,
@@ -55,9 +57,9 @@ pub(crate) struct Pair<S> {
 
 type Checked = Result<(), String>;
 
-impl Pair<Limiter<u32, MockClock>> {
+impl Pair<Limiter<u32, CountedClock>> {
     pub(crate) fn keyed(meter: Meter, start: u64, cap: Option<(usize, AtKeyCap)>) -> Self {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         let mut builder = Limiter::<u32>::builder(quota(meter)).clock(clock.clone()).count_decisions(true);
         if let Some((cap, policy)) = cap {
             builder = builder.key_cap(cap).at_key_cap(policy);
@@ -66,16 +68,16 @@ impl Pair<Limiter<u32, MockClock>> {
     }
 }
 
-impl Pair<DirectLimiter<MockClock>> {
+impl Pair<DirectLimiter<CountedClock>> {
     pub(crate) fn direct(meter: Meter, start: u64) -> Self {
-        let clock = MockClock::new();
+        let clock = CountedClock::new();
         let subject = DirectLimiter::with_clock(quota(meter), clock.clone()).expect("a good quota");
         Self::new(subject, clock, meter, start, None)
     }
 }
 
 impl<S: Subject> Pair<S> {
-    fn new(subject: S, clock: MockClock, meter: Meter, start: u64, cap: Option<(usize, AtKeyCap)>) -> Self {
+    fn new(subject: S, clock: CountedClock, meter: Meter, start: u64, cap: Option<(usize, AtKeyCap)>) -> Self {
         clock.set(start);
         Self {
             subject,

@@ -5,6 +5,7 @@
 //! `Models:` and `Weakenings:`, which name tests and entries of `tests/weaken`.
 
 mod list;
+mod loops;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,0 +1,39 @@
+//! A mock clock for random play, which panics when it has been read too often: a call that never
+//! returned would read it without end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tollgate::{Clock, MockClock};
+
+/// More than a thousand operations on a hundred keys need.
+const MOST_READINGS: u32 = 1_000_000;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CountedClock {
+    clock: MockClock,
+    readings: Arc<AtomicU32>,
+}
+
+impl CountedClock {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn set(&self, reading: u64) {
+        self.clock.set(reading);
+    }
+
+    pub(crate) fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+}
+
+impl Clock for CountedClock {
+    fn now(&self) -> u64 {
+        let readings = self.readings.fetch_add(1, Ordering::Relaxed);
+        assert!(readings < MOST_READINGS, "the clock was read {MOST_READINGS} times: a call does not end");
+        self.clock.now()
+    }
+}

@@ -175,6 +175,29 @@ fn uniform(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// What goes over all keys, at the default cap.
+#[cfg(feature = "snapshot")]
+fn all_keys(criterion: &mut Criterion) {
+    const KEYS: u64 = 500_000;
+    let limiter = Limiter::<u64>::new(DENIES).expect("a usable quota");
+    (0..KEYS).for_each(|key| assert!(limiter.try_acquire(key).is_admitted()));
+    let snapshot = limiter.snapshot();
+    let restored = || Limiter::<u64>::builder(DENIES).restore(&snapshot).expect("a snapshot of such a limiter");
+    let mut group = criterion.benchmark_group("500 k keys");
+    group.throughput(Throughput::Elements(KEYS)).sample_size(10);
+    group.bench_function("counts", |bencher| bencher.iter(|| limiter.counts()));
+    group.bench_function("snapshot", |bencher| bencher.iter(|| limiter.snapshot()));
+    group.bench_function("restore", |bencher| bencher.iter_with_large_drop(restored));
+    group.bench_function("clear", |bencher| {
+        bencher.iter_batched_ref(restored, |limiter| limiter.clear(), BatchSize::PerIteration);
+    });
+    group.finish();
+}
+
+/// Takes the feature `snapshot`.
+#[cfg(not(feature = "snapshot"))]
+fn all_keys(_: &mut Criterion) {}
+
 /// Requests in which the key of rank r (from 1) has a share in proportion to 1 / r, by inverting
 /// the cumulative distribution.
 fn zipf_requests(keys: usize, requests: usize) -> Vec<u64> {
@@ -195,5 +218,5 @@ fn zipf_requests(keys: usize, requests: usize) -> Vec<u64> {
         .collect()
 }
 
-criterion_group!(benches, clock_reading, fingerprint, hashes, one_key, direct, new_keys, zipf, uniform);
+criterion_group!(benches, clock_reading, fingerprint, hashes, one_key, direct, new_keys, zipf, uniform, all_keys);
 criterion_main!(benches);

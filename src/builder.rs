@@ -332,7 +332,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
     /// share are not in a snapshot.
     ///
     /// The limits and windows of sliding window logs may differ from those of the snapshot. The
-    /// permits that were live then count for as long as the new windows say.
+    /// permits that were live then count for as long as the new windows say. A reserved permit
+    /// keeps its time, as with [`set_quotas`](Limiter::set_quotas).
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};

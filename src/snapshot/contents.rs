@@ -233,14 +233,11 @@ impl Snapshot {
         if !quotas.is_empty() && !may_have_own {
             return Err(RestoreError::KeysWithQuotas { keys: quotas.len() });
         }
-        for (tag, quotas) in quotas {
-            match table.import_own(tag, &quotas, clock) {
-                Ok(true) => {}
-                Err(ChangeError::OtherRefused) => return Err(RestoreError::OtherQuotas),
-                Ok(false) | Err(_) => return Err(RestoreError::Contradictory),
-            }
+        match table.import_own(&quotas, clock) {
+            Ok(true) => Ok(()),
+            Err(ChangeError::OtherRefused) => Err(RestoreError::OtherQuotas),
+            Ok(false) | Err(_) => Err(RestoreError::Contradictory),
         }
-        Ok(())
     }
 
     /// The quotas of single keys, if they can be any.
@@ -261,12 +258,9 @@ impl Snapshot {
         clock: &impl Clock,
     ) -> Result<(), RestoreError> {
         let import = |table: &Table, exports: &Exports, keys: usize| {
-            exports.iter().try_for_each(|(key, export)| {
-                let imported = table.import(*key, export, nanos(elapsed), clock);
-                imported.map_err(|error| match error {
-                    ImportError::Contradictory => RestoreError::Contradictory,
-                    ImportError::NoRoom => RestoreError::TooManyKeys { keys },
-                })
+            table.import(exports, nanos(elapsed), clock).map_err(|error| match error {
+                ImportError::Contradictory => RestoreError::Contradictory,
+                ImportError::NoRoom => RestoreError::TooManyKeys { keys },
             })
         };
         if self.penalties.iter().any(|(dimension, _)| *dimension >= self.dimensions.len()) {

@@ -74,6 +74,12 @@ pub(super) enum Found<'a> {
     Closed,
 }
 
+#[cfg(all(test, not(tollgate_loom)))]
+thread_local! {
+    /// The cells that searches of this thread have looked at.
+    pub(super) static PROBES: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
+
 /// What follows an arena.
 #[derive(Clone, Debug)]
 pub(super) enum Next {
@@ -157,6 +163,8 @@ impl Arena {
     pub(super) fn find(&self, key: Key) -> Found<'_> {
         let mut place = key.place(self.len());
         for _ in 0..self.len() {
+            #[cfg(all(test, not(tollgate_loom)))]
+            PROBES.set(PROBES.get() + 1);
             let Some(cell) = self.allocated(place) else { return Found::End(place) };
             match cell.tag.load(Ordering::Acquire) {
                 tag if tag == key.tag => return Found::Cell(place, cell),

@@ -1,6 +1,6 @@
 //! The permits of keys to a snapshot and back, under another clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::account::{Account, STATE_BITS};
@@ -113,13 +113,22 @@ impl Table {
         all
     }
 
-    /// Gives a key quotas of its own, before the first request. Returns whether there can be such a
-    /// key. The error is the reason why it can't have these quotas.
-    pub(crate) fn import_own(&self, tag: u64, quotas: &[Quota], clock: &dyn Clock) -> Result<bool, ChangeError> {
-        let Some(key) = Key::with_tag(tag).filter(|key| key.slot() < self.slots()) else { return Ok(false) };
-        ChangeError::check(&self.version(key.slot()).quotas, quotas)?;
-        self.change_own(key, Some(quotas), clock);
+    /// Gives keys quotas of their own, before the first request: tags and valid quotas. Returns whether
+    /// there can be such keys. The error is the reason why one can't have these quotas.
+    pub(crate) fn import_own(&self, own: &[(u64, Vec<Quota>)], clock: &dyn Clock) -> Result<bool, ChangeError> {
+        let mut of_keys = HashMap::new();
+        for (tag, quotas) in own {
+            let Some(key) = self.key_with_tag(*tag) else { return Ok(false) };
+            ChangeError::check(&self.version(key.slot()).quotas, quotas)?;
+            of_keys.insert(key, &**quotas);
+        }
+        self.set_own(&of_keys, clock);
         Ok(true)
+    }
+
+    /// The key of this table with this tag, if there can be one.
+    fn key_with_tag(&self, tag: u64) -> Option<Key> {
+        Key::with_tag(tag).filter(|key| key.slot() < self.slots())
     }
 
     /// Exports each key with its quotas, while other threads decide.
@@ -139,10 +148,20 @@ impl Table {
         exports
     }
 
-    /// Imports the permits of a key, exported `elapsed` nanoseconds ago. The first import of a key
+    /// Imports the permits of keys, exported `elapsed` nanoseconds ago. The first import of a key
     /// counts.
-    pub(crate) fn import(&self, tag: u64, export: &Export, elapsed: u64, clock: &dyn Clock) -> Result<(), ImportError> {
-        let key = Key::with_tag(tag).filter(|key| key.slot() < self.slots()).ok_or(ImportError::Contradictory)?;
+    ///
+    /// Exports are in the order of the table. In that order, keys pile up at the beginning of a table
+    /// that is still to grow, and each is looked for past all others. So they come in another.
+    pub(crate) fn import(&self, exports: &[(u64, Export)], elapsed: u64, clock: &dyn Clock) -> Result<(), ImportError> {
+        spread(exports.len()).try_for_each(|place| {
+            let (tag, export) = &exports[place];
+            let key = self.key_with_tag(*tag).ok_or(ImportError::Contradictory)?;
+            self.import_key(key, export, elapsed, clock)
+        })
+    }
+
+    fn import_key(&self, key: Key, export: &Export, elapsed: u64, clock: &dyn Clock) -> Result<(), ImportError> {
         let imported = self.with(key, clock).change(key, |seat| {
             if seat.vacant_until.is_none() {
                 return Some((None, Ok(())));
@@ -157,3 +176,22 @@ impl Table {
         imported.unwrap_or(Err(ImportError::NoRoom))
     }
 }
+
+/// The numbers below `count`, each once, in an order whose beginnings are spread evenly over all of
+/// them: steps around a circle, by the golden ratio of it.
+fn spread(count: usize) -> impl Iterator<Item = usize> {
+    let divisor = |step: usize| {
+        let (mut larger, mut smaller) = (count, step);
+        while smaller > 0 {
+            (larger, smaller) = (smaller, larger % smaller);
+        }
+        larger
+    };
+    // Without a common divisor they meet each number.
+    let golden = count / 1000 * 618 + 1;
+    let step = (golden..).find(|&step| divisor(step) == 1).unwrap_or(1);
+    (0..count).scan(0, move |next, _| Some(core::mem::replace(next, (*next + step) % count)))
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests;

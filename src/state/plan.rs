@@ -239,14 +239,16 @@ impl Plans {
         plans
     }
 
-    /// The same with another version for a key, or with none of its own.
-    pub(super) fn with_own(&self, key: Key, version: Option<&Arc<Version>>) -> Self {
+    /// The same with other versions for keys, or with none of their own.
+    pub(super) fn with_own<'a>(&self, versions: impl IntoIterator<Item = (Key, Option<&'a Arc<Version>>)>) -> Self {
         let mut plans = self.clone();
         let own = plans.own.get_or_insert_default();
-        match version {
-            Some(version) => own.insert(key, Arc::clone(version)),
-            None => own.remove(&key),
-        };
+        for (key, version) in versions {
+            match version {
+                Some(version) => own.insert(key, Arc::clone(version)),
+                None => own.remove(&key),
+            };
+        }
         plans.own = plans.own.filter(|own| !own.is_empty());
         plans
     }

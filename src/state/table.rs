@@ -1,5 +1,7 @@
 //! The table: the shards of a limiter, its quotas, and its places.
 
+#[cfg(feature = "snapshot")]
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cell::{Key, MOST_SHARD_BITS, time_of};
@@ -290,9 +292,25 @@ impl Table {
         let is_other = plans.own_of(key).map(|own| &*own.quotas) != quotas;
         if is_other {
             let version = quotas.map(|quotas| plans.version(quotas));
-            self.with(key, clock).set_plans(|plans| plans.with_own(key, version.as_ref()));
+            self.with(key, clock).set_plans(|plans| plans.with_own([(key, version.as_ref())]));
         }
         is_other
+    }
+
+    /// Sets the own quotas of keys to validated ones. Each shard has one rebuild.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn set_own(&self, own: &HashMap<Key, &[Quota]>, clock: &dyn Clock) {
+        let _turn = self.turn();
+        let (plans, mut versions) = (self.plans(), HashMap::new());
+        let mut of_shards = vec![Vec::new(); self.shards().len()];
+        for (&key, &quotas) in own {
+            let version = versions.entry(quotas).or_insert_with(|| plans.version(quotas));
+            of_shards[self.shard_of(key)].push((key, Arc::clone(version)));
+        }
+        for (shard, own) in self.shards().iter().zip(of_shards).filter(|(_, own)| !own.is_empty()) {
+            let own = || own.iter().map(|(key, version)| (*key, Some(version)));
+            self.with_shard(shard, clock).set_plans(|plans| plans.with_own(own()));
+        }
     }
 
     /// Takes the own quotas of a key away, so that it has those of its slot. Returns whether it had

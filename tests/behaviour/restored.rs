@@ -179,6 +179,67 @@ fn what_was_granted_counts_under_a_limit_that_is_less_over_a_restart_only() {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A log that is restored under other quotas tells what a live one does whose quotas are changed to
+    /// them, with permits that are reserved ahead, too.
+    #[test]
+    fn a_log_restored_under_other_quotas_goes_on_as_a_live_one_that_gets_them(
+        kind in 0..2_usize,
+        (limit, other) in (1_u32..9, 1_u32..9),
+        reserved in prop::collection::vec((0..KEYS, 1_u32..4, 0_u64..25), 0..20),
+        after in ops(),
+        down in 0_u64..60,
+    ) {
+        let clock = MockClock::new();
+        clock.set(1 << 40);
+        let live = builder(&quotas(kind, limit), None, &clock).build().expect("good quotas");
+        for (key, cost, pause) in reserved {
+            if let Ok(reservation) = live.reserve(key, cost.min(limit), Duration::MAX) {
+                reservation.commit();
+            }
+            clock.advance(nanos(pause));
+        }
+        let snapshot = Snapshot::from_bytes(&live.snapshot().to_bytes()).expect("just written");
+        live.set_quotas(&quotas(kind, other)).expect("good quotas");
+        clock.advance(nanos(down));
+        let restored = builder(&quotas(kind, other), None, &clock).restore_after(&snapshot, nanos(down));
+        let restored = restored.expect("a log may have other limits and windows");
+        for op in after {
+            prop_assert_eq!(apply(&restored, kind, op), apply(&live, kind, op), "{:?}", op);
+            if let Op::Advance(by) = op {
+                clock.advance(nanos(by));
+            }
+            for key in 0..KEYS {
+                prop_assert_eq!(format!("{:?}", restored.peek(key)), format!("{:?}", live.peek(key)), "{}", key);
+            }
+        }
+    }
+}
+
+/// The permits that are reserved keep their time: no other request is granted one in a window with
+/// them.
+#[test]
+fn a_reservation_is_not_overtaken_after_a_restore_under_a_shorter_window() {
+    let short = Quota::new(1, 10 * SECOND);
+    for quota in [short, short.counting_refused()] {
+        let clock = MockClock::new();
+        let live = builder(&[Quota::new(1, 60 * SECOND)], None, &clock).keys_with_quotas(0).build().unwrap();
+        assert!(live.try_acquire(1).is_admitted());
+        let reserved = live.reserve(1, 1, Duration::MAX).expect("a window ahead");
+        assert_eq!(reserved.delay(), 60 * SECOND);
+        reserved.commit();
+        let restored = builder(&[quota], None, &clock).restore_after(&live.snapshot(), Duration::ZERO).unwrap();
+        // The next permit comes a window after the reserved one.
+        assert_eq!(restored.peek(1).retry_after(), Some(70 * SECOND), "{quota}");
+        clock.advance(60 * SECOND);
+        assert_eq!(restored.try_acquire(1).retry_after(), Some(10 * SECOND), "{quota}");
+        clock.advance(10 * SECOND);
+        assert!(restored.try_acquire(1).is_admitted(), "{quota}");
+    }
+}
+
 #[test]
 fn a_single_key_may_have_a_larger_account_than_all_others() {
     let kinds: [fn(u32) -> Quota; 4] = [

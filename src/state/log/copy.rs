@@ -1,6 +1,8 @@
 //! A log's permits from one ring to another: refunds, rebuilds and snapshots.
 
 use super::{Layout, LogPlan, LogState, View};
+#[cfg(feature = "snapshot")]
+use crate::state::cell::TIME_ZERO;
 use crate::state::cell::Word;
 use crate::state::request::Seen;
 use crate::state::ring::Rings;
@@ -50,11 +52,14 @@ impl<L: Layout> LogPlan<L> {
     /// The word of a log with those of these permits that count, oldest first.
     ///
     /// Times rounded by another clock are rounded up again, by less than a step, but not past the
-    /// last stamp that is granted now.
+    /// stamp that is granted now. A reserved permit keeps its time, however short the window is and
+    /// although a log that counts refused requests reserves none: otherwise a request is granted a
+    /// permit in a window with it.
     #[cfg(feature = "snapshot")]
     pub(in crate::state) fn imported(&self, rings: &Rings, permits: &[(u64, u32)], now: u64) -> Word {
         let (passed, step) = self.layout.around(0, now);
-        let latest = step + self.furthest_ahead();
+        // It was reserved under a window of any length, which is less than the time zero.
+        let latest = step + if L::RESERVES { TIME_ZERO } else { 0 };
         let granted = permits.iter().filter(|&&(_, permits)| permits > 0);
         let mut stamps: Vec<_> =
             granted.map(|&(time, permits)| (self.layout.step_of(time).min(latest), permits)).collect();

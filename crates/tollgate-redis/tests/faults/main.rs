@@ -9,6 +9,7 @@ mod support;
 mod away;
 mod clocks;
 mod crash;
+mod left;
 mod line;
 mod proxy;
 mod server;

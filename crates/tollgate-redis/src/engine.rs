@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use redis::{Cmd, Value};
+use redis::Value;
 use tokio::time::Instant;
 use tollgate::{Algorithm, AtKeyCap, Quota};
 
@@ -22,7 +22,8 @@ use crate::receipt::{Charges, Receipt};
 use crate::reply::{Left, Reply};
 use crate::script::Argument;
 use crate::status::{QuotaStatus, Status};
-use crate::store::{Inner, Store, check_word};
+use crate::store::{Store, check_word};
+use crate::task::in_task;
 
 /// A key in a dimension.
 pub(crate) type Asked = (usize, KeyDigest);
@@ -57,7 +58,7 @@ pub(crate) struct Engine {
     pub(crate) flights: Flights,
     pub(crate) counters: Counters,
     cache: Cache,
-    pub(crate) leases: Leases,
+    pub(crate) leases: Arc<Leases>,
     fallback: Fallback,
 }
 
@@ -79,7 +80,7 @@ impl Engine {
             flights: Flights::default(),
             counters: Counters::default(),
             cache: Cache::new(settings.cached_denials),
-            leases: Leases::new(settings.leases.0, settings.leases.1, &all)?,
+            leases: Arc::new(Leases::new(settings.leases.0, settings.leases.1, &all)?),
             fallback: Fallback::new(settings.on_failure, settings.local_keys, &dimensions)?,
             dimensions,
         }))
@@ -163,19 +164,24 @@ impl Engine {
     }
 
     /// Decides one request by a call of its own.
-    pub(crate) async fn decide_alone(&self, asked: &[Asked], request: Request) -> Result<Status, StoreError> {
-        match self.ask(asked, request, 1).await {
-            Ok((sent_at, reply)) => {
-                let quotas = if request.tells { self.quotas(asked, &reply.left) } else { vec![] };
-                let decision = self.decision(asked, request, &reply, reply.granted > 0);
-                self.note(asked, request, sent_at, &decision);
-                Ok(Status { decision, quotas })
-            }
-            Err(error) => self.without_the_store(asked, request, error),
-        }
+    pub(crate) async fn decide_alone(
+        self: &Arc<Self>,
+        asked: &[Asked],
+        request: Request,
+    ) -> Result<Status, StoreError> {
+        let (engine, its) = (Arc::clone(self), asked.to_vec());
+        let work = async move {
+            let answer = engine.ask(&its, request, 1).await;
+            let (sent_at, reply) = answer.map_err(|error| engine.undecided(request, 1, error))?;
+            let quotas = if request.tells { engine.quotas(&its, &reply.left) } else { vec![] };
+            let decision = engine.decision(&its, request, &reply, reply.granted > 0);
+            engine.note(&its, request, sent_at, &decision);
+            Ok(Status { decision, quotas })
+        };
+        self.decide_by_task(asked, request, work).await
     }
 
-    /// Decides so many requests of the same cost by one call.
+    /// Decides so many requests of the same cost by one call, in the task of the caller.
     pub(crate) async fn decide_many(
         &self,
         asked: &[Asked],
@@ -184,13 +190,12 @@ impl Engine {
     ) -> Vec<Result<Decision, StoreError>> {
         let request = Request { cost, charges: true, tells: false };
         let reply = self.ask(asked, request, times as u64).await;
-        let each = (0..times as u64).map(|number| match &reply {
-            Ok((sent_at, reply)) => {
-                let decision = self.decision(asked, request, reply, number < reply.granted);
-                self.note(asked, request, *sent_at, &decision);
-                Ok(decision)
-            }
-            Err(error) => self.without_the_store(asked, request, error.clone()).map(Status::into_decision),
+        let reply = reply.map_err(|error| self.undecided(request, times as u64, error));
+        let each = (0..times as u64).map(|number| {
+            let (sent_at, reply) = reply.as_ref().map_err(StoreError::clone)?;
+            let decision = self.decision(asked, request, reply, number < reply.granted);
+            self.note(asked, request, *sent_at, &decision);
+            Ok(decision)
         });
         each.collect()
     }
@@ -207,6 +212,24 @@ impl Engine {
         }
     }
 
+    /// Counts so many requests that the store did not decide.
+    pub(crate) fn undecided(&self, request: Request, requests: u64, error: StoreError) -> StoreError {
+        if let (StoreError::Unavailable(unavailable), true) = (&error, request.charges) {
+            self.counters.unavailable.add_many(requests);
+            if unavailable.is_perhaps_charged() {
+                self.counters.perhaps_charged.add_many(requests);
+            }
+        }
+        error
+    }
+
+    /// Counts an answer whose caller went away.
+    pub(crate) fn abandon(&self, request: Request, answer: Result<Decision, StoreError>) {
+        if request.charges && matches!(answer, Ok(Decision::Admitted(_))) {
+            self.counters.abandoned.add();
+        }
+    }
+
     /// The answer to a request that the store did not decide.
     pub(crate) fn without_the_store(
         &self,
@@ -215,12 +238,6 @@ impl Engine {
         error: StoreError,
     ) -> Result<Status, StoreError> {
         let StoreError::Unavailable(unavailable) = &error else { return Err(error) };
-        if request.charges {
-            self.counters.unavailable.add();
-            if unavailable.is_perhaps_charged() {
-                self.counters.perhaps_charged.add();
-            }
-        }
         // That is no matter of being away.
         if unavailable.cause() == Cause::OtherSlot {
             return Err(error);
@@ -295,32 +312,42 @@ impl Engine {
     }
 
     /// Gives permits back: the most that were given back in a dimension.
-    pub(crate) async fn refund(&self, receipt: Receipt) -> Result<u32, StoreError> {
+    pub(crate) async fn refund(self: &Arc<Self>, receipt: Receipt) -> Result<u32, StoreError> {
         if receipt.cost == 0 {
             return Ok(0);
         }
         if receipt.limiter != self.id {
             return Err(StoreError::OtherLimiter);
         }
-        let asked: Vec<Asked> =
-            receipt.charges.as_slice().iter().map(|&(dimension, key, _)| (dimension, key)).collect();
+        let engine = Arc::clone(self);
+        in_task(async move { engine.refund_here(receipt).await }).await
+    }
+
+    /// The same for a receipt of this limiter, in the task of the caller.
+    pub(crate) async fn refund_here(&self, receipt: Receipt) -> Result<u32, StoreError> {
+        let charges = receipt.charges.as_slice();
+        let asked: Vec<Asked> = charges.iter().map(|&(dimension, key, _)| (dimension, key)).collect();
         let mut arguments = self.arguments(&asked, "r", receipt.cost, 1, false);
-        arguments.extend(receipt.charges.as_slice().iter().map(|&(.., at)| Argument::Number(at)));
+        arguments.extend(charges.iter().map(|&(.., at)| Argument::Number(at)));
         let value = self.call(&asked, &arguments, true).await?;
         self.cache.remove(&asked);
         Reply::read_refund(&value).ok_or_else(|| protocol(true))
     }
 
     /// Removes what the store knows of a key: whether there was something.
-    pub(crate) async fn forget(&self, (dimension, key): Asked) -> Result<bool, StoreError> {
-        let mut command = redis::cmd("UNLINK");
-        command.arg(self.dimensions[dimension].names.name(key));
-        let again = command.clone();
-        let value = self.send(&command, || again).await;
-        let value = value.map_err(|error| self.told(&[], error, true))?;
-        self.cache.clear();
-        self.leases.remove(key);
-        Ok(matches!(value, Value::Int(1..)))
+    pub(crate) async fn forget(self: &Arc<Self>, (dimension, key): Asked) -> Result<bool, StoreError> {
+        let engine = Arc::clone(self);
+        in_task(async move {
+            let mut command = redis::cmd("UNLINK");
+            command.arg(engine.dimensions[dimension].names.name(key));
+            let again = command.clone();
+            let value = engine.store.inner.link.send(&command, || again).await;
+            let value = value.map_err(|error| engine.told(&[], error, true))?;
+            engine.cache.clear();
+            engine.leases.remove(key);
+            Ok(matches!(value, Value::Int(1..)))
+        })
+        .await
     }
 
     fn arguments(&self, asked: &[Asked], acts: &'static str, cost: u32, times: u64, tells: bool) -> Vec<Argument> {
@@ -341,22 +368,9 @@ impl Engine {
     async fn call(&self, asked: &[Asked], arguments: &[Argument], charges: bool) -> Result<Value, StoreError> {
         let keys: Vec<String> = asked.iter().map(|&(place, key)| self.dimensions[place].names.name(key)).collect();
         let script = &self.store.inner.script;
-        let value = self.send(&script.by_hash(&keys, arguments), || script.by_text(&keys, arguments)).await;
+        let value =
+            self.store.inner.link.send(&script.by_hash(&keys, arguments), || script.by_text(&keys, arguments)).await;
         value.map_err(|error| self.told(asked, error, charges))
-    }
-
-    /// Sends a command, unless the store is not asked for a while.
-    async fn send(&self, command: &Cmd, again: impl FnOnce() -> Cmd) -> Result<Value, CallError> {
-        let Inner { link, breaker, .. } = &*self.store.inner;
-        let Some(pass) = breaker.pass() else {
-            return Err(CallError::Unavailable(Unavailable::not_charged(Cause::CircuitOpen)));
-        };
-        let value = link.call(command, again).await;
-        match &value {
-            Err(CallError::Unavailable(error)) if error.cause().is_failure() => pass.failed(),
-            _ => pass.succeeded(),
-        }
-        value
     }
 
     /// The error of a call that would charge, or not.

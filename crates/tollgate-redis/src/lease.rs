@@ -22,7 +22,7 @@
 //! are over too early for all permits; then those of a lease can still be spent in the next one.
 
 use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 use tollgate::{Algorithm, Quota};
@@ -35,6 +35,7 @@ use crate::names::KeyDigest;
 use crate::receipt::{Charges, Receipt};
 use crate::reply::{Left, Reply};
 use crate::status::Status;
+use crate::task::in_task;
 
 /// A lease has at most one in so many of the permits that were left.
 const SHARE: u32 = 8;
@@ -135,7 +136,7 @@ impl Leases {
     }
 
     /// Leave for one request to take a lease. Others of the key go without meanwhile.
-    pub(crate) fn begin(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<Taking<'_>> {
+    pub(crate) fn begin(self: &Arc<Self>, key: KeyDigest, cost: u32, now: Instant) -> Option<Taking> {
         let mut slot = self.slot(key)?;
         let is_kept = |lease: &Lease| lease.is_taking || (lease.key != key && now < lease.until);
         if slot.as_ref().is_some_and(is_kept) {
@@ -163,7 +164,7 @@ impl Leases {
         // In a step twice as many each time; in the next one as many as were spent of the last lease.
         let wanted = if now < lease.until { lease.taken.saturating_mul(2).saturating_add(1) } else { lease.taken };
         let more = wanted.min(self.most).min(lease.known.0.remaining / SHARE) / cost;
-        Some(Taking { leases: self, key, more, unspent })
+        Some(Taking { leases: Arc::clone(self), key, more, unspent })
     }
 
     /// Ends the leases one after another.
@@ -198,8 +199,8 @@ impl core::fmt::Debug for Leases {
 
 /// A request that takes a lease. If it is dropped, another one may.
 #[derive(Debug)]
-pub(crate) struct Taking<'a> {
-    leases: &'a Leases,
+pub(crate) struct Taking {
+    leases: Arc<Leases>,
     key: KeyDigest,
     /// How many more requests of the same cost the lease is for.
     pub(crate) more: u32,
@@ -207,11 +208,11 @@ pub(crate) struct Taking<'a> {
     pub(crate) unspent: Option<Unspent>,
 }
 
-impl Taking<'_> {
+impl Taking {
     /// Keeps what was taken by a request that was sent at this time. Gives what the lease has then, if
     /// the request was admitted.
     pub(crate) fn keep(self, sent_at: Instant, taken: Taken) -> u32 {
-        let Leases { window, step, .. } = *self.leases;
+        let (window, step) = (self.leases.window, self.leases.step);
         let mut has = 0;
         self.with_lease(|lease| {
             lease.known = (taken.left, sent_at);
@@ -237,7 +238,7 @@ impl Taking<'_> {
     }
 }
 
-impl Drop for Taking<'_> {
+impl Drop for Taking {
     fn drop(&mut self) {
         self.with_lease(|lease| lease.is_taking = false);
     }
@@ -270,54 +271,66 @@ impl Engine {
     }
 
     /// Leave for a request to take a lease; `None` if it goes without.
-    pub(crate) fn begin_taking(&self, asked: &[Asked], cost: u32) -> Option<Taking<'_>> {
+    pub(crate) fn begin_taking(&self, asked: &[Asked], cost: u32) -> Option<Taking> {
         let &[(_, key)] = asked else { return None };
         self.leases.begin(key, cost, Instant::now())
     }
 
     /// Decides a request, and takes a lease with it. Gives back what the last one has left. What is
     /// left after an admission includes the lease.
-    pub(crate) async fn take(&self, asked: &[Asked], cost: u32, taking: Taking<'_>) -> Result<Status, StoreError> {
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        asked: &[Asked],
+        cost: u32,
+        taking: Taking,
+    ) -> Result<Status, StoreError> {
         let request = Request { cost, charges: true, tells: true };
-        let times = u64::from(taking.more) + 1;
-        let (_, answer) = tokio::join!(self.give_back(taking.unspent), self.ask(asked, request, times));
-        match answer {
-            Ok((sent_at, reply)) => {
-                let mut quotas = self.quotas(asked, &reply.left);
-                if let Some(taken) = taken(&reply, cost) {
-                    self.counters.leased.add_many(taken.permits.unwrap_or(0));
-                    let of_lease = taking.keep(sent_at, taken);
-                    quotas.iter_mut().for_each(|left| left.remaining = left.remaining.saturating_add(of_lease));
-                }
-                let decision = self.decision(asked, request, &reply, reply.granted > 0);
-                self.note(asked, request, sent_at, &decision);
-                Ok(Status { decision, quotas })
+        let (engine, its) = (Arc::clone(self), asked.to_vec());
+        let work = async move {
+            let times = u64::from(taking.more) + 1;
+            let (_, answer) = tokio::join!(engine.give_back(taking.unspent), engine.ask(&its, request, times));
+            let (sent_at, reply) = answer.map_err(|error| engine.not_taken(&taking, request, error))?;
+            let mut quotas = engine.quotas(&its, &reply.left);
+            if let Some(taken) = taken(&reply, cost) {
+                engine.counters.leased.add_many(taken.permits.unwrap_or(0));
+                let of_lease = taking.keep(sent_at, taken);
+                quotas.iter_mut().for_each(|left| left.remaining = left.remaining.saturating_add(of_lease));
             }
-            Err(error) => {
-                if matches!(&error, StoreError::Unavailable(error) if error.is_perhaps_charged()) {
-                    self.counters.perhaps_leased.add_many(taking.more * cost);
-                }
-                self.without_the_store(asked, request, error)
-            }
+            let decision = engine.decision(&its, request, &reply, reply.granted > 0);
+            engine.note(&its, request, sent_at, &decision);
+            Ok(Status { decision, quotas })
+        };
+        self.decide_by_task(asked, request, work).await
+    }
+
+    /// Counts a request that was not decided, and the permits that it would have leased.
+    fn not_taken(&self, taking: &Taking, request: Request, error: StoreError) -> StoreError {
+        if matches!(&error, StoreError::Unavailable(error) if error.is_perhaps_charged()) {
+            self.counters.perhaps_leased.add_many(taking.more * request.cost);
         }
+        self.undecided(request, 1, error)
     }
 
     /// If the store does not answer, they count until their window is over.
     async fn give_back(&self, unspent: Option<Unspent>) -> Result<u32, StoreError> {
         let Some(Unspent { key, ends, permits }) = unspent else { return Ok(0) };
         let receipt = Receipt { limiter: self.id, cost: permits, charges: Charges::One((0, key, ends)) };
-        let given_back = self.refund(receipt).await?;
+        let given_back = self.refund_here(receipt).await?;
         self.counters.given_back.add_many(given_back);
         Ok(given_back)
     }
 
     /// Gives back what all leases have left, until the store does not answer.
-    pub(crate) async fn give_back_all(&self) -> Result<u32, StoreError> {
-        let mut given_back = 0;
-        for unspent in self.leases.end_all() {
-            given_back += self.give_back(Some(unspent)).await?;
-        }
-        Ok(given_back)
+    pub(crate) async fn give_back_all(self: &Arc<Self>) -> Result<u32, StoreError> {
+        let engine = Arc::clone(self);
+        in_task(async move {
+            let mut given_back = 0;
+            for unspent in engine.leases.end_all() {
+                given_back += engine.give_back(Some(unspent)).await?;
+            }
+            Ok(given_back)
+        })
+        .await
     }
 }
 

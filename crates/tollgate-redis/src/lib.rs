@@ -15,6 +15,7 @@ mod from_policy;
 mod joint;
 mod lease;
 mod limiter;
+mod line;
 mod link;
 mod names;
 mod plan;
@@ -27,6 +28,7 @@ mod status;
 mod store;
 #[cfg(feature = "policy")]
 mod store_key;
+mod task;
 
 #[cfg(feature = "policy")]
 pub use acquire_error::AcquireError;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{files, read, root};
+use super::{files, read, root};
 
 /// The chapter that says why each loop ends.
 const CHAPTER: &str = "\n## Every call ends\n";

@@ -6,6 +6,7 @@
 mod away;
 mod clocks;
 mod crash;
+mod left;
 mod line;
 mod proxy;
 mod server;

@@ -130,7 +130,7 @@ fn a_user_who_may_not_run_scripts_is_told_so_and_no_password_is_shown() {
     let address = |password: &str| format!("{}?user=weak&pass={password}", server.address());
     let said = |password: &str| {
         let builder = tollgate_redis::Store::builder(&address(password), crate::support::secret());
-        let store = builder.timeout(Duration::from_secs(20)).build().unwrap();
+        let store = builder.timeout(Duration::from_secs(20)).connect_timeout(Duration::from_secs(20)).build().unwrap();
         let limiter = RedisLimiter::new(&store, "api", Quota::per_hour(2)).unwrap();
         let error: StoreError = runtime().block_on(limiter.try_acquire(KEY)).unwrap_err();
         assert_eq!(cause(&error), (Cause::NotPermitted, false));

@@ -71,6 +71,9 @@ fn with_fields(mut server: Server, args: &ServeArgs) -> Result<Server, ServeErro
     for field in &args.address {
         server = server.address(field)?;
     }
+    for name in &args.host {
+        server = server.host(name)?;
+    }
     for field in &args.optional {
         server = server.optional(field)?;
     }

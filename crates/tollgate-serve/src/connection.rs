@@ -89,22 +89,28 @@ impl Connections {
                 let (stream, _) = listener.accept().await?;
                 // Answers are short, and are not to wait for more.
                 let _ = stream.set_nodelay(true);
-                self.serve(stream, phase);
+                self.serve(stream, phase, true);
             }
-            Socket::Unix(listener) => self.serve(listener.accept().await?.0, phase),
+            Socket::Unix(listener) => self.serve(listener.accept().await?.0, phase, false),
         }
         Ok(())
     }
 
-    /// Serves a connection in a task of its own, if there is a place for it.
-    fn serve(self: &Arc<Self>, stream: impl AsyncRead + AsyncWrite + Send + 'static, phase: &watch::Receiver<Phase>) {
+    /// Serves a connection in a task of its own, if there is a place for it. Pages in browsers reach a
+    /// server `by_name`, and no Unix socket.
+    fn serve(
+        self: &Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Send + 'static,
+        phase: &watch::Receiver<Phase>,
+        by_name: bool,
+    ) {
         let (this, phase) = (Arc::clone(self), phase.clone());
         let counts = &self.routes.guard.counts;
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             tokio::spawn(async move {
                 let counts = &this.routes.guard.counts;
                 counts.connections.fetch_add(1, Ordering::Relaxed);
-                this.drive(stream, phase, None).await;
+                this.drive(stream, phase, by_name, None).await;
                 counts.connections.fetch_sub(1, Ordering::Relaxed);
                 drop(place);
             });
@@ -113,7 +119,7 @@ impl Connections {
         counts.turned_away.fetch_add(1, Ordering::Relaxed);
         if let Ok(place) = Arc::clone(&self.turned_away).try_acquire_owned() {
             tokio::spawn(async move {
-                this.drive(stream, phase, Some(WORD)).await;
+                this.drive(stream, phase, by_name, Some(WORD)).await;
                 drop(place);
             });
         }
@@ -125,6 +131,7 @@ impl Connections {
         self: &Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Send + 'static,
         mut phase: watch::Receiver<Phase>,
+        by_name: bool,
         word: Option<Duration>,
     ) {
         let mut stream = TimeoutStream::new(stream);
@@ -134,7 +141,7 @@ impl Connections {
         let service = service_fn(move |request| {
             let this = Arc::clone(&this);
             async move {
-                let response = if word.is_some() { turn_away() } else { this.routes.answer(request).await };
+                let response = if word.is_some() { turn_away() } else { this.routes.answer(request, by_name).await };
                 Ok::<_, Infallible>(response)
             }
         });

@@ -8,7 +8,7 @@ use tollgate_http::{DenialKind, Policy};
 use crate::verdict::Verdict;
 
 /// The results of requests, as `/metrics` calls them.
-const RESULTS: [&str; 11] = [
+const RESULTS: [&str; 12] = [
     "admitted",
     "overruled",
     "uncounted",
@@ -19,6 +19,7 @@ const RESULTS: [&str; 11] = [
     "cost",
     "missing_key",
     "malformed",
+    "misdirected",
     "undecided",
 ];
 
@@ -75,6 +76,11 @@ impl Counts {
     /// Counts a request that was not decided.
     pub(crate) fn malformed(&self) {
         self.result("malformed");
+    }
+
+    /// Counts a request to a host that is not among those of the server.
+    pub(crate) fn misdirected(&self) {
+        self.result("misdirected");
     }
 
     /// Counts a request that lacks a field.

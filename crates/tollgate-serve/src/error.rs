@@ -35,6 +35,11 @@ pub enum ServeError {
         /// The name.
         name: String,
     },
+    /// No host can have this name.
+    Host {
+        /// The name.
+        name: String,
+    },
     /// A field has no header field, since its name can't be part of one.
     NoHeader {
         /// The name of the field.
@@ -93,6 +98,10 @@ impl fmt::Display for ServeError {
         match self {
             Self::UnknownField { field, known } => write!(f, "the policy has no field {field:?}, only {known}"),
             Self::HeaderName { name } => write!(f, "no header field can have the name {name:?}"),
+            Self::Host { name } => write!(
+                f,
+                "no host can have the name {name:?}: write tollgate.example.com, .example.com for all names under it, or *"
+            ),
             Self::NoHeader { field } => {
                 write!(f, "the field {field:?} can't be part of the name of a header field: name one for it")
             }

@@ -9,6 +9,7 @@ mod error;
 mod fields;
 mod grpc;
 mod guard;
+mod hosts;
 mod in_process;
 mod json;
 mod listen;

@@ -15,6 +15,7 @@ use crate::answer::{Answer, Text};
 use crate::authorize;
 use crate::grpc::{Grpc, GrpcBody};
 use crate::guard::Guard;
+use crate::hosts::Hosts;
 use crate::trouble::{MAX_BODY, Trouble};
 
 /// What all connections of a server share.
@@ -22,24 +23,47 @@ use crate::trouble::{MAX_BODY, Trouble};
 pub(crate) struct Routes {
     pub(crate) guard: Arc<Guard>,
     grpc: Grpc,
+    hosts: Hosts,
     /// The time for a body to come.
     patience: Duration,
 }
+
+/// The path of the look at the health.
+const HEALTH: &str = "/health";
 
 /// The body of a response.
 pub(crate) type Body = Either<Text, GrpcBody>;
 
 impl Routes {
-    pub(crate) fn new(guard: Arc<Guard>, patience: Duration) -> Self {
-        Self { grpc: Grpc::new(&guard, patience), guard, patience }
+    pub(crate) fn new(guard: Arc<Guard>, hosts: Hosts, patience: Duration) -> Self {
+        Self { grpc: Grpc::new(&guard, patience), guard, hosts, patience }
     }
 
-    /// The answer to a request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        if Grpc::takes(request.uri().path()) {
-            return self.grpc.answer(request).await.map(Either::Right);
+    /// The answer to a request. A page in a browser can reach a server `by_name` alone.
+    pub(crate) async fn answer(&self, request: Request<Incoming>, by_name: bool) -> Response<Body> {
+        let is_call = Grpc::takes(request.uri().path());
+        // A look at the health tells a page nothing, and balancers have names of their own.
+        let called = if by_name && request.uri().path() != HEALTH { self.hosts.check(&request) } else { Ok(()) };
+        if let Err(trouble) = called {
+            match trouble {
+                Trouble::Misdirected => self.guard.counts.misdirected(),
+                _ => self.guard.counts.malformed(),
+            }
+            return match Grpc::check(&request) {
+                Ok(()) if is_call => Grpc::misdirected().map(Either::Right),
+                _ => Response::from(trouble).map(Either::Left),
+            };
         }
-        self.text(request).await.unwrap_or_else(Response::from).map(Either::Left)
+        if !is_call {
+            return self.text(request).await.unwrap_or_else(Response::from).map(Either::Left);
+        }
+        match Grpc::check(&request) {
+            Ok(()) => self.grpc.answer(request).await.map(Either::Right),
+            Err(trouble) => {
+                self.guard.counts.malformed();
+                Response::from(trouble).map(Either::Left)
+            }
+        }
     }
 
     async fn text(&self, request: Request<Incoming>) -> Result<Response<Text>, Trouble> {
@@ -60,7 +84,7 @@ impl Routes {
             path if path == "/authz" || path.starts_with("/authz/") => {
                 Ok(authorize::decide(&self.guard, &head.headers).await.into_response())
             }
-            "/health" => {
+            HEALTH => {
                 reads()?;
                 Ok(plain("ok\n".to_owned(), "text/plain; charset=utf-8"))
             }
@@ -75,7 +99,7 @@ impl Routes {
     async fn acquire(&self, headers: &HeaderMap, body: Incoming) -> Result<Response<Text>, Trouble> {
         let read = async {
             if !is_json(headers) {
-                return Err(Trouble::ContentType);
+                return Err(Trouble::ContentType { wanted: "application/json" });
             }
             let body = self.read(headers, body).await?;
             let (values, ask) = acquire::parse(&self.guard.fields, &body)?;

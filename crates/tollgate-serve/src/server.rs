@@ -23,6 +23,7 @@ use crate::connection::{Connections, Phase, Socket};
 use crate::error::ServeError;
 use crate::fields::{Field, Fields, Key};
 use crate::guard::{Guard, Place};
+use crate::hosts::Hosts;
 use crate::in_process::{InProcess, PolicyLimiter};
 use crate::listen::Listen;
 use crate::routes::Routes;
@@ -59,6 +60,7 @@ use crate::routes::Routes;
 pub struct Server {
     policy: Policy,
     fields: Fields,
+    hosts: Hosts,
     clock: Option<AnyClock>,
     snapshot: Option<PathBuf>,
     most: usize,
@@ -95,7 +97,8 @@ impl Server {
     pub fn new(policy: Policy) -> Self {
         let fields = Fields::of(&policy);
         let patience = Duration::from_secs(10);
-        Self { policy, fields, clock: None, snapshot: None, most: 1_024, patience, grace: patience }
+        let hosts = Hosts::default();
+        Self { policy, fields, hosts, clock: None, snapshot: None, most: 1_024, patience, grace: patience }
     }
 
     /// The header field with the value of this field, for `/auth_request`, `/authz` and `Check`. By
@@ -131,6 +134,31 @@ impl Server {
     /// [`ServeError::UnknownField`] when the policy has no such field.
     pub fn optional(mut self, field: &str) -> Result<Self, ServeError> {
         self.field(field)?.is_optional = true;
+        Ok(self)
+    }
+
+    /// A name by which requests call this server, as `Host` or `:authority` has it, without a port.
+    /// `.example.com` stands for `example.com` and all names under it, `*` for any name.
+    ///
+    /// Without this, they call it `localhost`, a name under that, or any IP address. Other requests
+    /// are answered with 421: such a name may belong to a page in a browser. On a Unix socket, which
+    /// no page reaches, any name does.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    /// use tollgate_serve::Server;
+    ///
+    /// let policy = Policy::from_toml("[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]")?;
+    /// let server = Server::new(policy).host("tollgate")?.host(".example.com")?;
+    /// # drop(server);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Host`] when no host can have the name.
+    pub fn host(mut self, name: &str) -> Result<Self, ServeError> {
+        self.hosts.add(name)?;
         Ok(self)
     }
 
@@ -193,7 +221,7 @@ impl Server {
         let (place, restored) = self.place()?;
         let policies = Policies::of_dimensions(place.dimensions()).map_err(ServeError::Policy)?;
         let guard = Arc::new(Guard::new(place, self.fields, policies));
-        let routes = Routes::new(Arc::clone(&guard), self.patience);
+        let routes = Routes::new(Arc::clone(&guard), self.hosts, self.patience);
         let connections = Arc::new(Connections::new(routes, most, self.patience));
         let (mut sockets, mut bound) = (Vec::new(), Vec::new());
         for listen in listens {

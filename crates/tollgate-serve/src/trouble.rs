@@ -7,6 +7,10 @@ use http::StatusCode;
 /// The most bytes of a body, and of a message of gRPC.
 pub(crate) const MAX_BODY: usize = 64 * 1024;
 
+/// What to do where the host is not among those of the server.
+pub(crate) const MISDIRECTED: &str =
+    "The host of the request is not among those of this server. `tollgate serve --host NAME` adds it.";
+
 /// Why a request can't be decided. Nothing is charged then.
 ///
 /// Texts have names of the policy and numbers, and no part of the request.
@@ -16,8 +20,14 @@ pub(crate) enum Trouble {
     NoSuchPath,
     /// The path takes other methods.
     Method { allowed: &'static str },
-    /// The body is no JSON by its content type.
-    ContentType,
+    /// The body is of another content type.
+    ContentType { wanted: &'static str },
+    /// gRPC over another version than HTTP/2.
+    GrpcVersion,
+    /// The host is not among those of the server.
+    Misdirected,
+    /// HTTP/1.1 without a host, or with several.
+    NoHost,
     /// The body is longer than [`MAX_BODY`].
     BodyTooLarge,
     /// The body did not come in time.
@@ -35,10 +45,12 @@ impl Trouble {
         match self {
             Self::NoSuchPath => StatusCode::NOT_FOUND,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::ContentType { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::BodyBroken | Self::Body(_) => StatusCode::BAD_REQUEST,
+            Self::BodyBroken | Self::Body(_) | Self::NoHost => StatusCode::BAD_REQUEST,
+            Self::GrpcVersion => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
+            Self::Misdirected => StatusCode::MISDIRECTED_REQUEST,
             Self::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -57,7 +69,10 @@ impl Trouble {
         match self {
             Self::NoSuchPath => "The paths are /acquire, /auth_request, /authz, /health and /metrics.".to_owned(),
             Self::Method { allowed } => format!("This path takes {allowed}."),
-            Self::ContentType => "The content type must be application/json.".to_owned(),
+            Self::ContentType { wanted } => format!("The content type must be {wanted}."),
+            Self::GrpcVersion => "gRPC needs HTTP/2.".to_owned(),
+            Self::Misdirected => MISDIRECTED.to_owned(),
+            Self::NoHost => "HTTP/1.1 needs the field Host, once.".to_owned(),
             Self::BodyTooLarge => format!("The body has more than {MAX_BODY} bytes."),
             Self::BodyTooSlow => "The body did not come in time.".to_owned(),
             Self::BodyBroken => "The body did not come whole.".to_owned(),

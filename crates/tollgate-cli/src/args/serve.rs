@@ -38,6 +38,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "WHERE", default_value = "127.0.0.1:7117")]
     pub(crate) listen: Vec<Listen>,
 
+    /// A name by which requests call this server (`Host`, `:authority`), without a port; .example.com
+    /// stands for all names under it, too, and * for any. By default localhost and IP addresses;
+    /// on a Unix socket any name. Requests to others are answered with 421
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
+
     /// A file with the state of the limits: read at the start if it is there, written at the end
     #[arg(long, value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,

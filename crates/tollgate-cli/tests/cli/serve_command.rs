@@ -53,7 +53,7 @@ impl Served {
     fn acquire(&self, cost: u32) -> String {
         let body = format!(r#"{{"keys": {{"client": "192.0.2.7"}}, "cost": {cost}}}"#);
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let head = "POST /acquire HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json";
+        let head = "POST /acquire HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json";
         write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();

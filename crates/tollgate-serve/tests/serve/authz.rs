@@ -36,7 +36,7 @@ fn envoy_gets_the_answer_for_the_client_whatever_path_and_method_it_asks_for() {
         assert_eq!(denied.problem()["violated-policies"], serde_json::json!(["user"]));
         // Not a path below.
         assert_eq!(served.get("/authzebra", &ALICE).status, 404);
-        let text = served.raw(b"DELETE /authz/x HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let text = served.raw(b"DELETE /authz/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         assert!(text.starts_with("HTTP/1.1 400 "), "{text}");
     });
 }

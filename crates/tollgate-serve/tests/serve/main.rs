@@ -11,6 +11,7 @@ mod guarded;
 mod nginx;
 #[cfg(feature = "redis")]
 mod on_store;
+mod pages;
 mod place;
 mod processes;
 #[cfg(feature = "redis")]

@@ -33,7 +33,7 @@ fn what_was_charged_is_charged_after_a_restart() {
 fn ended_with_a_request(server: Server) -> Stopped {
     let mut served = Running::start(server.time_to_stop(Duration::from_secs(600)));
     let mut stream = served.connect();
-    let head = "POST /acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue";
+    let head = "POST /acquire HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue";
     stream.write_all(format!("{head}\r\ncontent-length: {}\r\n\r\n", ALICE.len()).as_bytes()).unwrap();
     // The server waits for the body.
     let mut told = [0; 25];
@@ -75,7 +75,8 @@ fn a_connection_that_does_not_end_is_cut_off() {
     by_both(|place| {
         let served = Running::start(place.server(POLICY).time_to_stop(Duration::from_millis(50)));
         let mut stream = served.connect();
-        let head = "POST /acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue";
+        let head =
+            "POST /acquire HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue";
         stream.write_all(format!("{head}\r\ncontent-length: 60\r\n\r\n").as_bytes()).unwrap();
         let mut told = [0; 25];
         std::io::Read::read_exact(&mut stream, &mut told).unwrap();
@@ -125,7 +126,7 @@ fn a_unix_socket_is_served_and_removed_and_one_that_was_left_behind_is_replaced(
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = runtime.spawn(bound.run(async { drop(stopped.await) }));
     let mut stream = UnixStream::connect(&path).unwrap();
-    stream.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    stream.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
     std::io::Read::read_to_string(&mut stream, &mut text).unwrap();
     assert!(text.ends_with("\r\n\r\nok\n"), "{text}");

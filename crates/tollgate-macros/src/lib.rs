@@ -262,7 +262,8 @@ use syn::Error;
 /// With `wait = "2s"`, a call over the limit waits for its permits for up to so long: first come,
 /// first served, for each key. A call that would wait for longer fails at once, as far as the quota
 /// tells. An async function waits as a task does; any other function blocks its thread. A future
-/// that is dropped while it waits is charged nothing. At most 10,000 calls wait for one key.
+/// that is dropped while it waits is charged nothing. At most 10,000 calls wait for one key, and
+/// 100,000 for all keys.
 ///
 /// This needs the crate [`tollgate-wait`](https://docs.rs/tollgate-wait) beside `tollgate`, and for
 /// async functions its feature `tokio`: the timers are those of tokio. The error is a

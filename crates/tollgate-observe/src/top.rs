@@ -1,6 +1,8 @@
 //! [`TopDenied`]: the keys that are denied most.
 
 use core::fmt;
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tollgate::{Observation, ObservedKey, Observer};
@@ -86,7 +88,8 @@ impl TopDenied {
     }
 
     /// Shows keys by this function in place of [`key_text`]: to read a type of your own, or to show
-    /// no text of a client. It is called for a key that gets a place, and must not ask the list.
+    /// no text of a client. It is called for a key that gets a place, and must not ask the list. If
+    /// it panics, the key is counted all the same, and shown as `(its text panicked)`.
     ///
     /// ```
     /// use tollgate_observe::TopDenied;
@@ -129,7 +132,12 @@ impl TopDenied {
         self.lock().clear();
     }
 
-    /// The counters are whole after each change, so a panic of a `text` does no harm.
+    /// A panic costs the text and not the count. The hook for panics has reported it.
+    fn text_of(&self, key: &ObservedKey<'_>) -> String {
+        catch_unwind(AssertUnwindSafe(|| (self.text)(key))).unwrap_or_else(|_| "(its text panicked)".to_owned())
+    }
+
+    /// The counters are whole after each change, so a panic elsewhere does no harm.
     fn lock(&self) -> MutexGuard<'_, SpaceSaving<Id, Who>> {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,7 +149,7 @@ impl Observer for TopDenied {
         let dimension = denial.dimension();
         let Some(key) = seen.key(dimension) else { return };
         self.lock().count((dimension, key.id()), || Who {
-            key: (self.text)(&key).into(),
+            key: self.text_of(&key).into(),
             dimension: seen.dimension(dimension).map(Into::into),
         });
     }

@@ -32,9 +32,14 @@ pub enum WaitError {
     },
     /// The time that the request accepts passed while others were before it.
     Elapsed,
-    /// As many requests as allowed wait for this key, or for all keys.
+    /// As many requests as allowed wait for this key.
     TooManyWaiters {
-        /// The bound.
+        /// The bound, which [`max_waiters`](crate::WaitingLimiter::max_waiters) sets.
+        most: usize,
+    },
+    /// As many requests as allowed wait for all keys together.
+    TooManyWaitersOfAll {
+        /// The bound, which [`max_waiters`](crate::WaitingLimiter::max_waiters) sets.
         most: usize,
     },
     /// The key is on the deny list: no wait would help.
@@ -50,7 +55,8 @@ impl fmt::Display for WaitError {
         match self {
             Self::TooLong { wait } => write!(f, "permits are {wait:?} away, longer than the request may wait"),
             Self::Elapsed => f.write_str("others were before the request for as long as it may wait"),
-            Self::TooManyWaiters { most } => write!(f, "{most} requests wait, as many as may"),
+            Self::TooManyWaiters { most } => write!(f, "{most} requests wait for the key, as many as may"),
+            Self::TooManyWaitersOfAll { most } => write!(f, "{most} requests wait for all keys, as many as may"),
             Self::Denied(denial) => write!(f, "{denial}"),
             Self::Cost(error) => write!(f, "{error}"),
             Self::Keys(error) => write!(f, "{error}"),

@@ -3,12 +3,15 @@
 #[doc(hidden)]
 pub mod attribute;
 mod blocking;
+mod counts;
 mod error;
 mod limit;
 mod line;
+mod places;
 mod timer;
 mod waiting;
 
+pub use counts::WaitCounts;
 pub use error::WaitError;
 pub use limit::{Limit, at_least};
 pub use line::Lines;

@@ -4,16 +4,15 @@ use core::fmt;
 use core::future::{Future, poll_fn};
 use core::hash::Hash;
 use core::pin::pin;
-use core::task::Poll;
+use core::task::{Poll, Waker};
 use core::time::Duration;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Semaphore;
 use tollgate::{Decision, DenialReason};
 
+use crate::counts::WaitCounts;
 use crate::error::WaitError;
 use crate::limit::Limit;
+use crate::places::{Joined, Places, Turn};
 use crate::timer::Timer;
 
 /// The lines of all keys, for a [`Limit`] of your own. A key without a waiting request takes no
@@ -39,46 +38,25 @@ use crate::timer::Timer;
 /// # fn main() {}
 /// ```
 pub struct Lines<K> {
-    most_of_key: usize,
-    most_of_all: usize,
-    lines: Mutex<State<K>>,
-}
-
-struct State<K> {
-    lines: HashMap<K, Line>,
-    waiters: usize,
-}
-
-/// The waiting requests of one key.
-struct Line {
-    /// One permit, for the request whose turn it is. Others get it in the order in which they came.
-    turn: Arc<Semaphore>,
-    waiters: usize,
-    /// What they are about to ask for together.
-    permits: u64,
+    places: Places<K>,
 }
 
 /// A place in a line, which is left when this is dropped.
-struct Place<'a, K: Eq + Hash> {
-    lines: &'a Lines<K>,
+struct Place<'a, K: Clone + Eq + Hash> {
+    places: &'a Places<K>,
     key: K,
-    /// What the line still counts of its cost.
-    counted: u64,
-    turn: Arc<Semaphore>,
+    number: u64,
     /// What the requests before this one are about to ask for.
     before: u64,
+    /// The reading at which its time is over.
+    ends: u64,
 }
 
 impl<K: Clone + Eq + Hash> Lines<K> {
     /// Lines in which at most so many requests wait for one key, and for all keys.
     #[must_use]
     pub fn new(most_of_key: usize, most_of_all: usize) -> Self {
-        let state = State { lines: HashMap::new(), waiters: 0 };
-        Self { most_of_key, most_of_all, lines: Mutex::new(state) }
-    }
-
-    pub(crate) fn bound(&mut self, most_of_key: usize) {
-        self.most_of_key = most_of_key;
+        Self { places: Places::new(most_of_key, most_of_all) }
     }
 
     /// How many requests wait for the key.
@@ -88,11 +66,23 @@ impl<K: Clone + Eq + Hash> Lines<K> {
     /// ```
     #[must_use]
     pub fn waiters(&self, key: &K) -> usize {
-        lock(&self.lines).lines.get(key).map_or(0, |line| line.waiters)
+        self.places.waiters(key)
+    }
+
+    /// The requests that wait, and those that could not.
+    ///
+    /// ```
+    /// let lines = tollgate_wait::Lines::<u64>::new(100, 1_000);
+    /// assert_eq!(lines.counts(), tollgate_wait::WaitCounts::default());
+    /// ```
+    #[must_use]
+    pub fn counts(&self) -> WaitCounts {
+        self.places.counts()
     }
 
     /// Waits at most so long in the key's line and for the permits. A future that is dropped leaves
-    /// the line, and is charged nothing.
+    /// the line, and is charged nothing. One that is kept and not polled loses its place some 0.2
+    /// seconds after its time is over.
     ///
     /// # Errors
     ///
@@ -106,18 +96,11 @@ impl<K: Clone + Eq + Hash> Lines<K> {
         timer: &impl Timer,
     ) -> Result<L::Grant, WaitError> {
         let start = limiter.reading();
-        let left = || {
-            let waited = limiter.reading().saturating_sub(start);
-            within.saturating_sub(Duration::from_nanos(waited))
-        };
-        let mut place = self.join(key, cost)?;
+        let ends = start.saturating_add(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
+        let Joined { number, before } = self.places.join(&key, cost, start, ends)?;
+        let place = Place { places: &self.places, key, number, before, ends };
         place.refuse_hopeless(limiter, cost, within)?;
-        let turn = Arc::clone(&place.turn);
-        let turn = turn.acquire();
-        let _turn = match within_time(turn, || timer.sleep(left())).await {
-            Some(turn) => turn,
-            None => return Err(WaitError::Elapsed),
-        };
+        place.turn(limiter, timer).await?;
         // A look first: it is no denial that counts.
         let mut wait = match limiter.look(&place.key, cost)? {
             Decision::Admitted(admission) => admission.delay(),
@@ -127,42 +110,18 @@ impl<K: Clone + Eq + Hash> Lines<K> {
             Decision::Denied(denial) => denial.retry_after(),
         };
         loop {
-            if wait > left() {
+            if wait > Duration::from_nanos(ends.saturating_sub(limiter.reading())) {
                 return Err(WaitError::TooLong { wait });
             }
             if wait > Duration::ZERO {
                 timer.sleep(wait).await;
             }
-            place.ask();
+            place.places.ask(&place.key, place.number);
             match limiter.decide(&place.key, cost)? {
                 Ok(grant) => return Ok(grant),
                 Err(again) => wait = again,
             }
         }
-    }
-
-    /// The last place of the key's line.
-    fn join(&self, key: K, cost: u32) -> Result<Place<'_, K>, WaitError> {
-        let mut state = lock(&self.lines);
-        if state.waiters >= self.most_of_all {
-            return Err(WaitError::TooManyWaiters { most: self.most_of_all });
-        }
-        let waiting = state.lines.get(&key).map_or(0, |line| line.waiters);
-        if waiting >= self.most_of_key {
-            return Err(WaitError::TooManyWaiters { most: self.most_of_key });
-        }
-        let line = state.lines.entry(key.clone()).or_insert_with(|| Line {
-            turn: Arc::new(Semaphore::new(1)),
-            waiters: 0,
-            permits: 0,
-        });
-        let before = line.permits;
-        line.waiters += 1;
-        let counted = u64::from(cost);
-        line.permits += counted;
-        let turn = Arc::clone(&line.turn);
-        state.waiters += 1;
-        Ok(Place { lines: self, key, counted, turn, before })
     }
 }
 
@@ -183,54 +142,46 @@ impl<K: Clone + Eq + Hash> Place<'_, K> {
         if wait > within { Err(WaitError::TooLong { wait }) } else { Ok(()) }
     }
 
-    /// The request asks for its permits. From now on they are the limiter's to count.
-    fn ask(&mut self) {
-        if let Some(line) = lock(&self.lines.lines).lines.get_mut(&self.key) {
-            line.permits -= self.counted;
-            self.counted = 0;
-        }
-    }
-}
-
-impl<K: Eq + Hash> Drop for Place<'_, K> {
-    fn drop(&mut self) {
-        let mut state = lock(&self.lines.lines);
-        state.waiters -= 1;
-        if let Some(line) = state.lines.get_mut(&self.key) {
-            line.permits -= self.counted;
-            line.waiters -= 1;
-            if line.waiters == 0 {
-                state.lines.remove(&self.key);
+    /// Waits until the requests before this one have left, or have lost their places.
+    async fn turn(&self, limiter: &impl Limit<Key = K>, timer: &impl Timer) -> Result<(), WaitError> {
+        loop {
+            let now = limiter.reading();
+            let turn = poll_fn(|context| Poll::Ready(self.look(now, context.waker()))).await;
+            let until = match turn {
+                Turn::First => return Ok(()),
+                Turn::Behind { look_at } if now < self.ends => look_at.min(self.ends),
+                Turn::Behind { .. } | Turn::Over => return Err(WaitError::Elapsed),
+            };
+            // Those before it may be forgotten: then nothing wakes it.
+            let mut sleep = pin!(timer.sleep(Duration::from_nanos(until.saturating_sub(now))));
+            let is_first = poll_fn(|context| match self.look(now, context.waker()) {
+                Turn::First => Poll::Ready(true),
+                Turn::Behind { .. } => sleep.as_mut().poll(context).map(|()| false),
+                Turn::Over => Poll::Ready(false),
+            });
+            if is_first.await {
+                return Ok(());
             }
         }
     }
+
+    fn look(&self, now: u64, waker: &Waker) -> Turn {
+        self.places.turn(&self.key, self.number, now, waker)
+    }
 }
 
-/// The output of the future, unless the time ends first. The timer is made only if the future has
-/// to wait.
-async fn within_time<F: Future, S: Future<Output = ()>>(future: F, sleep: impl FnOnce() -> S) -> Option<F::Output> {
-    let mut future = pin!(future);
-    if let Poll::Ready(output) = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
-        return Some(output);
+impl<K: Clone + Eq + Hash> Drop for Place<'_, K> {
+    fn drop(&mut self) {
+        self.places.leave(&self.key, self.number);
     }
-    let mut sleep = pin!(sleep());
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => sleep.as_mut().poll(context).map(|()| None),
-    })
-    .await
 }
 
 impl<K> fmt::Debug for Lines<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (most_of_key, most_of_all) = self.places.bounds();
         f.debug_struct("Lines")
-            .field("most_of_key", &self.most_of_key)
-            .field("most_of_all", &self.most_of_all)
+            .field("most_of_key", &most_of_key)
+            .field("most_of_all", &most_of_all)
             .finish_non_exhaustive()
     }
-}
-
-/// The map is whole after each change, so a panic elsewhere does no harm to it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

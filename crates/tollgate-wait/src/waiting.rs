@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::blocking::{ThreadTimer, block_on};
+use crate::counts::WaitCounts;
 use crate::error::WaitError;
 use crate::limit::Limit;
 use crate::line::Lines;
@@ -43,15 +44,20 @@ pub struct NoTimer;
 
 impl<L: Limit> WaitingLimiter<L> {
     /// Requests for this limiter, of which at most
-    /// [`DEFAULT_WAITERS`](Self::DEFAULT_WAITERS) wait for one key. Requests that do not wait can
-    /// ask the limiter itself; they take permits that others wait for.
+    /// [`DEFAULT_WAITERS`](Self::DEFAULT_WAITERS) wait for one key, and
+    /// [`DEFAULT_WAITERS_OF_ALL`](Self::DEFAULT_WAITERS_OF_ALL) in all. Requests that do not wait
+    /// can ask the limiter itself; they take permits that others wait for.
     #[must_use]
     pub fn new(limiter: Arc<L>) -> Self {
-        Self { limiter, timer: NoTimer, lines: Lines::new(Self::DEFAULT_WAITERS, usize::MAX) }
+        let lines = Lines::new(Self::DEFAULT_WAITERS, Self::DEFAULT_WAITERS_OF_ALL);
+        Self { limiter, timer: NoTimer, lines }
     }
 
     /// How many requests may wait for one key by default: 10,000.
     pub const DEFAULT_WAITERS: usize = 10_000;
+
+    /// How many requests may wait for all keys by default: 100,000.
+    pub const DEFAULT_WAITERS_OF_ALL: usize = 100_000;
 
     /// Tasks wait by this timer.
     #[must_use]
@@ -61,8 +67,10 @@ impl<L: Limit> WaitingLimiter<L> {
 }
 
 impl<L: Limit, T> WaitingLimiter<L, T> {
-    /// At most so many requests wait for one key. One more fails with
-    /// [`TooManyWaiters`](WaitError::TooManyWaiters).
+    /// At most so many requests wait for one key, and for all keys. One more fails with
+    /// [`TooManyWaiters`](WaitError::TooManyWaiters) or
+    /// [`TooManyWaitersOfAll`](WaitError::TooManyWaitersOfAll). [`counts`](Self::counts) counts
+    /// both.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -71,15 +79,14 @@ impl<L: Limit, T> WaitingLimiter<L, T> {
     /// use tollgate_wait::{WaitError, WaitingLimiter};
     ///
     /// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(1))?);
-    /// let limiter = WaitingLimiter::new(limiter).max_waiters(0);
+    /// let limiter = WaitingLimiter::new(limiter).max_waiters(100, 0);
     /// let result = limiter.acquire(()).block_within(Duration::from_secs(1));
-    /// assert_eq!(result, Err(WaitError::TooManyWaiters { most: 0 }));
+    /// assert_eq!(result, Err(WaitError::TooManyWaitersOfAll { most: 0 }));
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use]
-    pub fn max_waiters(mut self, most: usize) -> Self {
-        self.lines.bound(most);
-        self
+    pub fn max_waiters(self, of_key: usize, of_all: usize) -> Self {
+        Self { lines: Lines::new(of_key, of_all), ..self }
     }
 
     /// The limiter.
@@ -101,6 +108,23 @@ impl<L: Limit, T> WaitingLimiter<L, T> {
     #[must_use]
     pub fn waiters(&self, key: &L::Key) -> usize {
         self.lines.waiters(key)
+    }
+
+    /// The requests that wait for all keys, and those that could not. Show it to operators.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_wait::WaitingLimiter;
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_second(1))?;
+    /// let counts = WaitingLimiter::new(Arc::new(limiter)).counts();
+    /// assert_eq!((counts.waiters, counts.refused_of_all), (0, 0));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn counts(&self) -> WaitCounts {
+        self.lines.counts()
     }
 
     /// A request of one permit. It does nothing until it is told how long it may wait, by
@@ -155,7 +179,8 @@ impl<L: Limit, T: Timer> Acquire<'_, L, T> {
     ///
     /// The request joins the line when the future is polled first. A future that is dropped leaves
     /// the line, and is charged nothing. One that is kept and not polled holds up the requests
-    /// behind it.
+    /// behind it until its own time is over, and some 0.2 seconds more. Then it loses its place, and
+    /// [`counts`](WaitingLimiter::counts) counts it as overdue.
     ///
     /// A stream goes at the limiter's rate if each item waits:
     ///
@@ -194,7 +219,10 @@ impl<L: Limit, T: Timer> Acquire<'_, L, T> {
 
 impl<L: Limit + fmt::Debug, T> fmt::Debug for WaitingLimiter<L, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WaitingLimiter").field("limiter", &self.limiter).finish_non_exhaustive()
+        f.debug_struct("WaitingLimiter")
+            .field("limiter", &self.limiter)
+            .field("lines", &self.lines)
+            .finish_non_exhaustive()
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tollgate::{Absent, DirectLimiter, JointLimiter, Limiter, MockClock, Penalty, Quota};
-use tollgate_observe::{DeniedKey, TopDenied};
+use tollgate_observe::{DeniedKey, TopDenied, key_text};
 
 fn shown(denied: &TopDenied) -> Vec<String> {
     denied.top(9).iter().map(DeniedKey::to_string).collect()
@@ -68,6 +68,21 @@ fn a_key_is_shown_as_the_caller_says() {
     let _ = builder.build().unwrap().try_acquire_many(["alice", "alice", "bob", "bob", "bob"]);
     assert_eq!(shown(&denied), ["2 (hidden)", "1 (hidden)"]);
     assert!(!format!("{denied:?}").contains("hidden"));
+}
+
+/// A panic costs the text of the key, and no count.
+#[test]
+fn a_key_whose_text_panics_is_counted() {
+    let denied = Arc::new(TopDenied::new(2).text(|key| {
+        let text = key_text(key);
+        assert_ne!(text, "mallory", "this one has no text");
+        text
+    }));
+    let builder = Limiter::<str>::builder(Quota::per_minute(1)).observer(Arc::clone(&denied));
+    let limiter = builder.clock(MockClock::new()).build().unwrap();
+    let _ = limiter.try_acquire_many(["bob", "mallory", "mallory", "bob", "mallory", "mallory"]);
+    assert_eq!(shown(&denied), ["3 (its text panicked)", "1 bob"]);
+    assert_eq!(denied.denials(), 4);
 }
 
 /// With more keys than there is room for, each count is right to within its error, and the keys

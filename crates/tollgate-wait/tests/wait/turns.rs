@@ -1,8 +1,10 @@
 //! Tasks that wait under paused time: their order, their times, and the permits that are charged.
 
+use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::poll_immediate;
 use proptest::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -10,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tollgate::{DirectLimiter, JointLimiter, Limiter, Quota, TokioClock};
 use tollgate_wait::{Lines, TokioTimer, WaitError, WaitingLimiter};
 
+const MILLISECOND: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -184,11 +187,51 @@ fn those_that_left_the_line_are_not_waited_for() {
     });
 }
 
+/// Requests that are polled once and then never again, in this order, each with a wait of so long.
+async fn forget(limiter: &Waiting, waits: impl IntoIterator<Item = Duration>) {
+    for wait in waits {
+        let mut request = Box::pin(limiter.acquire(7).within(wait));
+        assert!(poll_immediate(&mut request).await.is_none(), "it waits");
+        mem::forget(request);
+    }
+}
+
+#[test]
+fn a_request_that_is_never_polled_again_holds_its_key_for_its_own_time_alone() {
+    for (waits, last) in [
+        // The head, by itself.
+        (vec![2], 2),
+        // The one behind it, too, whose time is over later or before.
+        (vec![2, 5], 5),
+        (vec![5, 3], 5),
+        // Several, behind a request that is served.
+        (vec![9; 6], 9),
+    ] {
+        paused().block_on(async {
+            let limiter = waiting(Quota::new(1, SECOND));
+            assert!(limiter.acquire(7).within(Duration::ZERO).await.is_ok());
+            let (first, served_first) = start(&limiter, 1, MINUTE);
+            sleep(Duration::from_millis(1)).await;
+            forget(&limiter, waits.iter().map(|seconds| *seconds * SECOND + MILLISECOND)).await;
+            let begin = Instant::now();
+            let (all, served) = start(&limiter, 3, MINUTE);
+            let results = all.join_all().await;
+            assert!(results.iter().all(Result::is_ok), "{waits:?}: {results:?}");
+            assert!(first.join_all().await.iter().all(Result::is_ok));
+            assert!(in_order(&served), "{waits:?}");
+            let after = (begin.elapsed() - Duration::from_secs(2)).as_secs();
+            assert_eq!(after, last, "{waits:?}");
+            assert_eq!((served_first.lock().unwrap().len(), decisions(&limiter)), (1, (5, 0)));
+            assert_eq!(limiter.waiters(&7), 0, "{waits:?}");
+        });
+    }
+}
+
 #[test]
 fn a_line_takes_as_many_as_allowed() {
     paused().block_on(async {
         let limiter = Limiter::builder(Quota::new(1, SECOND)).clock(TokioClock::new()).build().unwrap();
-        let limiter = Arc::new(WaitingLimiter::new(Arc::new(limiter)).timer(TokioTimer).max_waiters(3));
+        let limiter = Arc::new(WaitingLimiter::new(Arc::new(limiter)).timer(TokioTimer).max_waiters(3, 9));
         let (all, served) = start(&limiter, 5, MINUTE);
         let results = all.join_all().await;
         let many = Err(WaitError::TooManyWaiters { most: 3 });
@@ -196,6 +239,8 @@ fn a_line_takes_as_many_as_allowed() {
         assert_eq!(results.iter().filter(|result| **result == many).count(), 1);
         assert_eq!(served.lock().unwrap().len(), 4);
         assert!(limiter.acquire(7).within(MINUTE).await.is_ok(), "the line is empty again");
+        let counts = limiter.counts();
+        assert_eq!((counts.waiters, counts.refused_of_key, counts.refused_of_all), (0, 1, 0));
     });
 }
 
@@ -211,11 +256,56 @@ fn lines_take_as_many_as_allowed_for_all_keys() {
             all.spawn(async move { lines.wait(&*limiter, key, 1, MINUTE, &TokioTimer).await.err() });
         }
         let results = all.join_all().await;
-        let many = Some(WaitError::TooManyWaiters { most: 2 });
+        let many = Some(WaitError::TooManyWaitersOfAll { most: 2 });
         assert_eq!(results.iter().filter(|result| **result == many).count(), 1, "{results:?}");
         assert_eq!(results.iter().filter(|result| result.is_none()).count(), 2);
         assert_eq!(lines.wait(&*limiter, 4, 1, MINUTE, &TokioTimer).await.err(), None, "the places are free");
+        let counts = lines.counts();
+        assert_eq!((counts.waiters, counts.refused_of_key, counts.refused_of_all), (0, 0, 1));
     });
+}
+
+#[test]
+fn waiters_are_bounded_by_default() {
+    type Of = WaitingLimiter<DirectLimiter>;
+    assert_eq!((Of::DEFAULT_WAITERS, Of::DEFAULT_WAITERS_OF_ALL), (10_000, 100_000));
+    let limiter = DirectLimiter::new(Quota::new(1, SECOND)).unwrap();
+    let shown = format!("{:?}", WaitingLimiter::new(Arc::new(limiter)));
+    assert!(shown.contains("most_of_key: 10000, most_of_all: 100000"), "{shown}");
+}
+
+#[test]
+fn places_of_requests_that_are_never_polled_again_are_free_once_their_time_is_over() {
+    // Of one key, and of another.
+    for (of_key, of_all, key) in [(3, 9, 7), (9, 3, 8)] {
+        paused().block_on(async {
+            let limiter = Limiter::<u64, _>::builder(Quota::new(1, SECOND)).clock(TokioClock::new()).build().unwrap();
+            let limiter = WaitingLimiter::new(Arc::new(limiter)).timer(TokioTimer).max_waiters(of_key, of_all);
+            let limiter = Arc::new(limiter);
+            assert!(limiter.acquire(7).within(Duration::ZERO).await.is_ok());
+            forget(&limiter, [SECOND, 2 * SECOND, 3 * SECOND]).await;
+            let many = limiter.acquire(key).within(Duration::ZERO).await;
+            let counts = limiter.counts();
+            if key == 7 {
+                assert_eq!(many, Err(WaitError::TooManyWaiters { most: 3 }));
+                assert_eq!((counts.waiters, counts.refused_of_key, counts.refused_of_all), (3, 1, 0));
+            } else {
+                assert_eq!(many, Err(WaitError::TooManyWaitersOfAll { most: 3 }));
+                assert_eq!((counts.waiters, counts.refused_of_key, counts.refused_of_all), (3, 0, 1));
+            }
+            sleep(SECOND + 150 * MILLISECOND).await;
+            // One place is free: behind the two of key 7, and at once for key 8.
+            let one_more = limiter.acquire(key).within(Duration::ZERO).await;
+            if key == 7 {
+                assert!(matches!(one_more, Err(WaitError::TooLong { .. })), "{one_more:?}");
+            } else {
+                assert!(one_more.is_ok(), "{one_more:?}");
+            }
+            assert_eq!((limiter.counts().waiters, limiter.counts().overdue), (2, 1));
+            assert!(limiter.acquire(7).within(MINUTE).await.is_ok());
+            assert_eq!((limiter.counts().waiters, limiter.counts().overdue), (0, 3));
+        });
+    }
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use tollgate::Quota;
 use tollgate_redis::{Cause, RedisLimiter, Store};
 
-use crate::proxy::{Line, Proxy};
+use super::proxy::{Line, Proxy};
 use crate::support::{Server, runtime, secret};
-use crate::{KEY, accounts_agree, cause};
+use super::{KEY, accounts_agree, cause};
 
 /// The store's time for a call, and that of a caller.
 const TIMEOUT: Duration = Duration::from_millis(400);

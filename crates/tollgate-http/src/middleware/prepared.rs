@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tollgate::Quota;
+use tollgate::{NamedQuotas, Quota};
 
 use super::gate::Item;
 use super::gate::sealed::Ask;
@@ -152,6 +152,11 @@ impl Policies {
     ) -> Result<Self, PolicyError> {
         let dimensions = dimensions.into_iter().map(|(name, quotas)| (Some(name), quotas.into()));
         Current::new(dimensions).policies("default", QuotaUnit::Requests)
+    }
+
+    /// The policies of the quotas that an attribute's denial tells.
+    pub(crate) fn of_call(quotas: &'static NamedQuotas) -> Option<&'static Self> {
+        quotas.prepared(|| Self::of_dimensions(quotas.dimensions()).ok())?.as_ref()
     }
 }
 

@@ -32,9 +32,12 @@ use crate::quota::Quota;
 /// # fn main() {}
 /// ```
 pub struct NamedQuotas {
-    dimensions: Box<[(Box<str>, Arc<[Quota]>)]>,
+    dimensions: Box<[Named]>,
     prepared: OnceBox<Box<dyn Any + Send + Sync>>,
 }
+
+/// The name of a dimension, and its quotas.
+type Named = (Box<str>, Arc<[Quota]>);
 
 impl NamedQuotas {
     /// The name and the quotas of each dimension. [`Denial::dimension`] and [`Denial::quota`] are
@@ -68,7 +71,7 @@ impl NamedQuotas {
     }
 
     fn is(&self, dimensions: &[(&str, Arc<[Quota]>)]) -> bool {
-        let same = |(own, quotas): &(Box<str>, Arc<[Quota]>), (name, others): &(&str, Arc<[Quota]>)| {
+        let same = |(own, quotas): &Named, (name, others): &(&str, Arc<[Quota]>)| {
             **own == **name && (Arc::ptr_eq(quotas, others) || quotas == others)
         };
         self.dimensions.len() == dimensions.len()

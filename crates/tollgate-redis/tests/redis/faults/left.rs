@@ -6,8 +6,8 @@ use tollgate::Quota;
 use tollgate_redis::{Cause, RedisLimiter, Store};
 
 use super::proxy::{Line, Proxy};
-use crate::support::{Server, runtime, secret};
 use super::{KEY, accounts_agree, cause};
+use crate::support::{Server, runtime, secret};
 
 /// The store's time for a call, and that of a caller.
 const TIMEOUT: Duration = Duration::from_millis(400);

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use side_by_side::rounds::median;
+use side_by_side::measured::median;
 
 use crate::contender::{Name, Requests};
 use crate::scenario::Scenario;

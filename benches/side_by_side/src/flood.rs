@@ -15,7 +15,7 @@ use indicatif::ProgressBar;
 
 use crate::contender::{By, Contender, Governor, Name, OneLock, RateNet, Setup, ShardedDeques, Tollgate};
 use crate::keys::Key;
-use crate::rounds::median;
+use crate::measured::median;
 
 const WELL_BEHAVED: u32 = 1_000;
 /// No well-behaved key comes near it.

@@ -8,9 +8,9 @@ use serde_json::Value;
 use side_by_side::contender::Name;
 use side_by_side::documents::{Document, root};
 use side_by_side::flood::{self, Flooded};
+use side_by_side::measured::{Measured, Plan, median};
 use side_by_side::plot::{Drawing, Panel};
 use side_by_side::report::{self, Row};
-use side_by_side::rounds::{Measured, Plan, median};
 use side_by_side::scenario::Scenario;
 
 /// The scenarios of the README's table.

@@ -16,6 +16,7 @@ pub mod contender;
 pub mod documents;
 pub mod flood;
 pub mod keys;
+pub mod measured;
 pub mod plot;
 pub mod report;
 pub mod rounds;

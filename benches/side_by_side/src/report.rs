@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::contender::Name;
 use crate::flood::{self, Flooded, Latency};
-use crate::rounds::{Measured, median};
+use crate::measured::{Measured, median};
 use crate::scenario::Scenario;
 
 /// A scenario and what came out; `None` where there was not enough memory.

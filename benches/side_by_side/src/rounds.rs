@@ -11,6 +11,7 @@ use indicatif::ProgressBar;
 
 use crate::contender::{By, Contender, Governor, Name, OneLock, RateNet, Setup, ShardedDeques, Tollgate};
 use crate::keys::{Key, Popularity};
+use crate::measured::{Measured, Plan, Timings};
 use crate::scenario::{Admits, Scenario, TollgateClock};
 
 /// How many rounds' worth of requests are drawn; later rounds start over.
@@ -29,67 +30,6 @@ pub const MOST_THREADS: usize = 8;
 /// "Nearly everything": who reads the clock and then has to wait for a lock, or is stopped, decides
 /// by a reading that is older than the window, and may be denied.
 const NEARLY_EVERYTHING: f64 = 0.9;
-
-/// How a scenario is run.
-#[derive(Debug, Clone, Copy)]
-pub struct Plan {
-    /// Threads that ask at once.
-    pub threads: usize,
-    /// Timed rounds.
-    pub rounds: usize,
-}
-
-/// What came out for one scenario and number of threads.
-#[derive(Debug)]
-pub struct Measured {
-    /// Threads that asked at once.
-    pub threads: usize,
-    /// For each contender of the scenario.
-    pub contenders: Vec<Timings>,
-}
-
-/// What came out for one contender.
-#[derive(Debug)]
-pub struct Timings {
-    /// Whose they are.
-    pub name: Name,
-    /// Nanoseconds per decision and thread, of each timed round.
-    pub ns: Vec<f64>,
-    /// Requests admitted, of those timed.
-    pub admitted: f64,
-}
-
-impl Measured {
-    /// The timings of one contender, if it takes part.
-    #[must_use]
-    pub fn of(&self, name: Name) -> Option<&Timings> {
-        self.contenders.iter().find(|timings| timings.name == name)
-    }
-
-    /// One contender's time as a share of another's: the median over rounds of the ratio in each
-    /// round.
-    ///
-    /// The two runs of one round are neighbours in time, so a slow spell of the machine cancels
-    /// out.
-    #[must_use]
-    pub fn ratio(&self, of: Name, to: Name) -> Option<f64> {
-        let pairs = self.of(of)?.ns.iter().zip(&self.of(to)?.ns);
-        Some(median(&pairs.map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>()))
-    }
-}
-
-/// The median.
-///
-/// # Panics
-///
-/// When there are no values.
-#[must_use]
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
-}
 
 /// Measures a scenario with keys of type `K`, and checks that every contender admitted what it
 /// should have.

@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 
 use crate::contender::{Name, Setup};
 use crate::keys::Popularity;
-use crate::rounds::{Measured, Plan};
+use crate::measured::{Measured, Plan};
 
 /// One traffic pattern under one quota.
 #[derive(Debug, Clone, Copy)]

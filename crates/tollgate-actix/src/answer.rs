@@ -1,14 +1,13 @@
 //! The middleware's own answers.
 
-use actix_web::http::StatusCode;
+use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
-use actix_web::{HttpResponse, HttpResponseBuilder};
 use tollgate_http::middleware::{FieldValue, Told, bytes_of, digits_of};
 use tollgate_http::{Headers, Problem};
 
 use crate::key::Head;
-use crate::rejection::Rejection;
+use crate::rejection::{self, Rejection};
 use crate::settings::Settings;
 
 /// The value of a header field.
@@ -30,7 +29,7 @@ const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Problem details, with the fields that do not depend on the quotas.
 pub(crate) fn problem(problem: &Problem<'_>, headers: Headers) -> HttpResponse {
-    let mut response = problem_details(problem.status(), problem.to_json());
+    let mut response = rejection::problem_details(problem.status(), problem.to_json());
     problem.write_fields(headers, |name, value| write(response.headers_mut(), name, value));
     response
 }
@@ -112,10 +111,4 @@ fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
     } else {
         fields.insert(HeaderName::from_static(name), value);
     }
-}
-
-/// Problem details, without other header fields.
-pub(crate) fn problem_details(status: u16, json: String) -> HttpResponse {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
-    HttpResponseBuilder::new(status).content_type("application/problem+json").body(json)
 }

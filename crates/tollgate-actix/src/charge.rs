@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use actix_web::dev::ServiceResponse;
-use actix_web::{Error, HttpResponse};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::{Error, HttpMessage as _, HttpResponse};
 use tollgate_http::middleware::{self, Admitted};
 
 use crate::answer::{self, Value};
@@ -60,5 +60,12 @@ impl<L: Gate<X>, X: KeyExtractor> Charge<L, X> {
         if let Some(cost_after) = &on_answer.cost_after {
             self.charge.more(answered::look(answer, |head| cost_after(head)));
         }
+    }
+}
+
+/// Tells the decision to handlers, if they want to know it.
+pub(crate) fn tell<L: Gate<X>, X: KeyExtractor>(request: &ServiceRequest, charge: Option<&Charge<L, X>>) {
+    if let Some(admitted) = charge.and_then(Charge::admitted) {
+        request.extensions_mut().insert(admitted);
     }
 }

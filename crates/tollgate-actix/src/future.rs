@@ -12,11 +12,10 @@ use actix_web::body::EitherBody;
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
 use pin_project_lite::pin_project;
 
-use crate::charge::Charge;
-use crate::gate::Gate;
+use crate::charge::{Charge, tell};
+use crate::gate::{Gate, Waiting};
 use crate::key::{Head, KeyExtractor};
-use crate::middleware::tell;
-use crate::shared::{Shared, Waiting};
+use crate::shared::Shared;
 
 pin_project! {
     /// The future of a response: that of the inner service `S`, or of the middleware's own answer. It

@@ -1,19 +1,19 @@
 //! [`Gate`]: a limiter as the middleware asks it.
 
+use core::future::Future;
 use core::hash::Hash;
+use core::pin::Pin;
 
 #[cfg(feature = "redis")]
 use tollgate::Dimensions;
 use tollgate::{Clock, DirectLimiter, Fingerprinter, JointLimiter, Limiter};
+use tollgate_http::middleware;
 #[cfg(feature = "redis")]
-use tollgate_http::middleware::{self, Limits, PolicyLimiter, StoreKeys};
+use tollgate_http::middleware::{Limits, PolicyLimiter, StoreKeys};
 
 use self::sealed::Same as _;
-#[cfg(feature = "redis")]
 use crate::answer::Value;
 use crate::key::{Head, JointKeys, KeyError, KeyExtractor, Missing, NoKey};
-#[cfg(feature = "redis")]
-use crate::shared::Waiting;
 
 /// A limiter that the middleware can ask with the keys of an extractor:
 /// - a [`DirectLimiter`], without a key ([`NoKey`]);
@@ -33,14 +33,17 @@ pub trait Gate<X: KeyExtractor>: sealed::Find<X> {}
 
 impl<X: KeyExtractor, L: sealed::Find<X>> Gate<X> for L {}
 
+/// The outcome of a request that waits: in a line, or for a store.
+pub(crate) type Waiting<L, X> =
+    Pin<Box<dyn Future<Output = middleware::Outcome<L, <L as sealed::Find<X>>::Keys, Value>>>>;
+
 pub(crate) mod sealed {
     use core::hash::Hash;
 
     use tollgate_http::middleware::{self, Limits};
 
-    use super::{Head, KeyError, KeyExtractor, Missing};
+    use super::{Head, KeyError, KeyExtractor, Missing, Waiting};
     use crate::answer::Value;
-    use crate::shared::Waiting;
 
     /// Finds the keys to ask a limiter with.
     pub trait Find<X: KeyExtractor>: middleware::Gate<<Self as Find<X>>::Keys> + 'static {

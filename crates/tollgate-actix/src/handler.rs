@@ -11,6 +11,7 @@ use tollgate_http::{DenialKind, Problem};
 use crate::answer::{self, Value};
 use crate::key::KeyExtractor;
 use crate::limit::RateLimit;
+use crate::rejection;
 
 impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// Charges one permit to a key that only a handler knows, such as a name in the body. The
@@ -247,7 +248,7 @@ impl ResponseError for Rejected {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let mut response = answer::problem_details(self.problem.status(), self.body.clone());
+        let mut response = rejection::problem_details(self.problem.status(), self.body.clone());
         for (name, value) in &self.fields {
             response.headers_mut().append(name.clone(), value.clone());
         }

@@ -5,11 +5,11 @@ use core::task::{Context, Poll};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use actix_web::Error;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
-use actix_web::{Error, HttpMessage as _};
 
-use crate::charge::Charge;
+use crate::charge::tell;
 use crate::future::ResponseFuture;
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, NoKey};
@@ -58,13 +58,6 @@ where
                 ResponseFuture::in_line(service, request, line, shared)
             }
         }
-    }
-}
-
-/// Tells the decision to handlers, if they want to know it.
-pub(crate) fn tell<L: Gate<X>, X: KeyExtractor>(request: &ServiceRequest, charge: Option<&Charge<L, X>>) {
-    if let Some(admitted) = charge.and_then(Charge::admitted) {
-        request.extensions_mut().insert(admitted);
     }
 }
 

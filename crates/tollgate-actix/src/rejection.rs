@@ -2,11 +2,10 @@
 
 use core::ops::Deref;
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, HttpResponseBuilder};
 use tollgate_http::Problem;
 
-use crate::answer;
 use crate::key::Head;
 
 /// A request that the middleware answers itself: it is denied, or has no key. This is the argument
@@ -58,7 +57,7 @@ impl<'a> Rejection<'a> {
     /// to it as to any other.
     #[must_use]
     pub fn answer(&self) -> HttpResponse {
-        answer::problem_details(self.problem.status(), self.problem.to_json())
+        problem_details(self.problem.status(), self.problem.to_json())
     }
 }
 
@@ -68,4 +67,10 @@ impl<'a> Deref for Rejection<'a> {
     fn deref(&self) -> &Problem<'a> {
         self.problem
     }
+}
+
+/// Problem details, without other header fields.
+pub(crate) fn problem_details(status: u16, json: String) -> HttpResponse {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
+    HttpResponseBuilder::new(status).content_type("application/problem+json").body(json)
 }

@@ -1,7 +1,5 @@
 //! The state that the workers share, and their judgement of a request.
 
-use core::future::Future;
-use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -11,7 +9,7 @@ use tollgate_http::middleware::{Limits, Outcome};
 use crate::answer::{self, Value};
 use crate::charge::Charge;
 use crate::gate::Gate;
-use crate::gate::sealed::Find;
+use crate::gate::Waiting;
 use crate::key::{Head, KeyError, KeyExtractor, Missing};
 use crate::settings::Settings;
 
@@ -43,9 +41,6 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
         }
     }
 }
-
-/// The outcome of a request that waits: in a line, or for a store.
-pub(crate) type Waiting<L, X> = Pin<Box<dyn Future<Output = Outcome<L, <L as Find<X>>::Keys, Value>>>>;
 
 /// What comes of a decision: the request goes to the inner service, or this is its answer.
 pub(crate) type Settled<L, X> = Result<Option<Charge<L, X>>, Box<HttpResponse>>;

@@ -4,43 +4,14 @@ mod embedded;
 mod error;
 mod forwarded;
 mod node;
+mod peer;
 mod trusted;
 
-use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, Ipv6Addr};
 
 pub use error::{ClientConfigError, ClientError};
+pub use peer::Peer;
 pub use trusted::TrustedProxies;
-
-/// The other end of the connection.
-///
-/// ```
-/// use std::net::{IpAddr, Ipv4Addr};
-/// use tollgate_http::Peer;
-///
-/// assert_eq!(Peer::from(IpAddr::V4(Ipv4Addr::LOCALHOST)), Peer::Address([127, 0, 0, 1].into()));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Peer {
-    /// Its address.
-    Address(IpAddr),
-    /// A Unix socket, which has no address.
-    UnixSocket,
-    /// The server did not provide it.
-    Unknown,
-}
-
-impl From<IpAddr> for Peer {
-    fn from(address: IpAddr) -> Self {
-        Self::Address(address)
-    }
-}
-
-impl From<SocketAddr> for Peer {
-    fn from(address: SocketAddr) -> Self {
-        Self::Address(address.ip())
-    }
-}
 
 /// Finds the address of a client, and the key for it.
 ///
@@ -253,7 +224,7 @@ fn walk(
             }
             let entry = comma.map_or(list, |comma| &list[comma + 1..]);
             bytes = bytes.saturating_sub(entry.len() + 1);
-            let entry = trim(entry);
+            let entry = node::trim(entry);
             match parse(entry) {
                 Some(address) if proxies.contains(address) => last = Some(address),
                 Some(address) => return Some(address),
@@ -268,20 +239,9 @@ fn walk(
 
 /// The one address of a header field.
 fn single(line: &[u8]) -> Option<IpAddr> {
-    (line.len() <= ClientAddress::MAX_BYTES).then(|| node::in_list(trim(line)))?
+    (line.len() <= ClientAddress::MAX_BYTES).then(|| node::in_list(node::trim(line)))?
 }
 
 fn last_comma(list: &[u8]) -> Option<usize> {
     list.iter().rposition(|&byte| byte == b',')
-}
-
-/// Removes white space around a value, as header fields define it.
-fn trim(mut text: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', rest @ ..] = text {
-        text = rest;
-    }
-    while let [rest @ .., b' ' | b'\t'] = text {
-        text = rest;
-    }
-    text
 }

@@ -32,6 +32,7 @@ mod cache;
 mod charge;
 mod each_tuple;
 mod gate;
+mod inner;
 mod key_error;
 mod limits;
 mod missing;
@@ -40,20 +41,24 @@ mod path;
 mod policy_limiter;
 mod prepared;
 mod shadow;
+mod told;
 mod values;
 #[cfg(feature = "wait")]
 mod waits;
 
 pub use admitted::Admitted;
-pub use charge::{Charge, Told};
-pub use gate::{AtOnce, Gate, JointKey};
+pub use charge::Charge;
+pub use gate::joint::JointKey;
+pub use gate::{AtOnce, Gate};
+pub use inner::Options;
 pub use key_error::KeyError;
-pub use limits::{Denied, Limits, Options, Outcome, OutcomeLater};
+pub use limits::{Denied, Limits, Outcome, OutcomeLater};
 pub use missing::Missing;
 #[cfg(feature = "redis")]
 pub use path::put_path;
 pub use path::{hash_path, same_path};
 pub use shadow::ShadowSwitch;
+pub use told::Told;
 #[cfg(feature = "redis")]
 pub use tollgate_redis::{AcquireError, PolicyLimiter, StoreKey, StoreKeys};
 pub use values::{FieldValue, bytes_of, digits_of};

@@ -6,7 +6,6 @@ use core::time::Duration;
 
 use tollgate::Quota;
 
-use crate::limit::{ServiceLimit, Usage};
 use crate::seconds;
 
 /// A quota with the name that clients see it by: one item of `RateLimit-Policy`.
@@ -104,34 +103,6 @@ impl Policy {
     #[must_use]
     pub const fn window(&self) -> u32 {
         self.window
-    }
-
-    /// The permits left after a request was admitted.
-    ///
-    /// The time until more are free, in seconds, is `t = max(ceil(next_after), ceil(r * w / q))`. A
-    /// client that spreads the remaining permits over that time stays within the quota's rate.
-    #[must_use]
-    pub fn admitted(&self, usage: Usage) -> ServiceLimit<'_> {
-        let reset = seconds::ceil(usage.next_after).max(self.share(usage.remaining));
-        ServiceLimit::new(self, usage.remaining, reset)
-    }
-
-    /// The permits left after this policy denied a request that can be sent again after `wait`
-    /// ([`Duration::MAX`] if no wait helps).
-    ///
-    /// The time until more are free, in seconds, is `t = max(ceil(next_after), min(ceil(r * w / q),
-    /// Retry-After))`, and at most `Retry-After`.
-    #[must_use]
-    pub fn violated(&self, usage: Usage, wait: Duration) -> ServiceLimit<'_> {
-        let reset = seconds::ceil(usage.next_after).max(self.share(usage.remaining));
-        let most = seconds::retry_after(wait).unwrap_or(u64::MAX);
-        ServiceLimit::new(self, usage.remaining, reset.min(most))
-    }
-
-    /// The part of the window in which the quota grants this many permits, in seconds.
-    fn share(&self, remaining: u32) -> u64 {
-        // Less than 2^64: both factors are less than 2^32.
-        (u64::from(remaining.min(self.quota)) * u64::from(self.window)).div_ceil(self.quota.into())
     }
 
     /// The name in quotes.

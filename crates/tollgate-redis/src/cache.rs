@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
+use crate::asked::Asked;
 use crate::decision::{DecidedBy, Denial};
-use crate::engine::Asked;
 
 /// Clocks differ in rate by less than 500 in a million.
 const LEFT_OUT: u32 = 2_000;
@@ -97,7 +97,7 @@ impl core::fmt::Debug for Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::KeyDigest;
+    use crate::digest::KeyDigest;
 
     const WAIT: Duration = Duration::from_secs(10);
 

@@ -8,15 +8,16 @@ use redis::Value;
 use tokio::time::Instant;
 use tollgate::{Algorithm, AtKeyCap, Quota};
 
+use crate::asked::{Asked, Request};
 use crate::cache::Cache;
 use crate::counts::Counters;
 use crate::decision::{Admission, DecidedBy, Decision, Denial};
+use crate::digest::KeyDigest;
 use crate::error::{BuildError, Cause, StoreError, Unavailable};
 use crate::failure::{Fallback, OnFailure};
 use crate::flight::Flights;
 use crate::lease::Leases;
 use crate::link::CallError;
-use crate::names::KeyDigest;
 use crate::plan::{Dimension, Shared, plan};
 use crate::receipt::{Charges, Receipt};
 use crate::reply::{Left, Reply};
@@ -24,17 +25,6 @@ use crate::script::Argument;
 use crate::status::{QuotaStatus, Status};
 use crate::store::{Store, check_word};
 use crate::task::in_task;
-
-/// A key in a dimension.
-pub(crate) type Asked = (usize, KeyDigest);
-
-/// What a request wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) cost: u32,
-    pub(crate) charges: bool,
-    pub(crate) tells: bool,
-}
 
 /// What a limiter does besides asking.
 #[derive(Debug, Clone, Copy, Default)]

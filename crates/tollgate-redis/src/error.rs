@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use tollgate::Quota;
 
-use crate::names::KeyDigest;
+use crate::digest::KeyDigest;
 
 /// Why a store or a limiter could not be built.
 ///

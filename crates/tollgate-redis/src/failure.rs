@@ -4,8 +4,8 @@ use core::num::NonZeroU32;
 
 use tollgate::{Algorithm, AtKeyCap, JointLimiter, Quota};
 
+use crate::asked::{Asked, Request};
 use crate::decision::{Admission, DecidedBy, Decision, Denial};
-use crate::engine::{Asked, Request};
 use crate::error::BuildError;
 use crate::plan::Dimension;
 use crate::receipt::Receipt;

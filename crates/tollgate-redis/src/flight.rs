@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::asked::{Asked, Request};
 use crate::decision::Decision;
-use crate::engine::{Asked, Engine, Request};
+use crate::engine::Engine;
 use crate::error::StoreError;
 use crate::status::Status;
 use crate::task::stopped;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use tollgate::Quota;
 
+use crate::asked::Request;
 use crate::counts::StoreCounts;
 use crate::decision::Decision;
-use crate::engine::{Engine, Request, Settings};
+use crate::digest::KeyDigest;
+use crate::engine::{Engine, Settings};
 use crate::error::{BuildError, StoreError};
 use crate::failure::OnFailure;
-use crate::names::KeyDigest;
 use crate::receipt::Receipt;
 use crate::status::Status;
 use crate::store::Store;

@@ -27,11 +27,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 use tollgate::{Algorithm, Quota};
 
+use crate::asked::{Asked, Request};
 use crate::cache::certain;
 use crate::decision::{Admission, DecidedBy, Decision};
-use crate::engine::{Asked, Engine, Request};
+use crate::digest::KeyDigest;
+use crate::engine::Engine;
 use crate::error::{BuildError, StoreError};
-use crate::names::KeyDigest;
 use crate::receipt::{Charges, Receipt};
 use crate::reply::{Left, Reply};
 use crate::status::Status;

@@ -2,10 +2,12 @@
 
 #[cfg(feature = "policy")]
 mod acquire_error;
+mod asked;
 mod breaker;
 mod cache;
 mod counts;
 mod decision;
+mod digest;
 mod engine;
 mod error;
 mod failure;
@@ -29,21 +31,22 @@ mod store;
 #[cfg(feature = "policy")]
 mod store_key;
 mod task;
+#[doc(hidden)]
+pub mod testing;
 
 #[cfg(feature = "policy")]
 pub use acquire_error::AcquireError;
 pub use counts::StoreCounts;
 pub use decision::{Admission, DecidedBy, Decision, Denial};
+pub use digest::KeyDigest;
 pub use error::{BuildError, Cause, StoreError, Unavailable};
 pub use failure::OnFailure;
 pub use joint::{RedisJointLimiter, RedisJointLimiterBuilder};
 pub use limiter::{RedisLimiter, RedisLimiterBuilder};
-pub use names::{KeyDigest, Secret};
+pub use names::Secret;
 #[cfg(feature = "policy")]
 pub use policy_limiter::PolicyLimiter;
 pub use receipt::Receipt;
-#[doc(hidden)]
-pub use script::testing;
 pub use status::{QuotaStatus, Status};
 pub use store::{Store, StoreBuilder};
 #[cfg(feature = "policy")]

@@ -1,6 +1,6 @@
 //! [`Receipt`]: what a refund needs.
 
-use crate::names::KeyDigest;
+use crate::digest::KeyDigest;
 
 /// The charge of an admitted request, by which [`refund`](crate::RedisLimiter::refund) gives its
 /// permits back. It cannot be cloned, so no charge is refunded twice.

@@ -3,7 +3,7 @@
 use redis::{Cmd, Script};
 use tollgate::{AnyClock, Clock as _};
 
-const TEXT: &str = concat!(
+pub(crate) const TEXT: &str = concat!(
     include_str!("script/fast.lua"),
     include_str!("script/head.lua"),
     include_str!("script/log.lua"),
@@ -22,7 +22,7 @@ pub(crate) struct Scripted {
 }
 
 /// How the script reads its clock.
-const TIME: &str = "redis.call('TIME')";
+pub(crate) const TIME: &str = "redis.call('TIME')";
 
 /// How it sets the times at which keys expire, and how it does so by another clock: a day after.
 const EXPIRIES: [(&str, &str); 2] = [
@@ -46,7 +46,7 @@ impl Scripted {
         Self { clock: Some(clock), ..Self::of(text) }
     }
 
-    fn of(text: String) -> Self {
+    pub(crate) fn of(text: String) -> Self {
         let hash = Script::new(&text).get_hash().to_owned();
         Self { text, hash, clock: None }
     }
@@ -85,23 +85,6 @@ impl Scripted {
 pub(crate) enum Argument {
     Word(&'static str),
     Number(u64),
-}
-
-/// What this crate's own tests use. Nothing here is part of the interface.
-pub mod testing {
-    use super::{Scripted, TEXT, TIME};
-    use crate::store::StoreBuilder;
-
-    /// A store whose script reads its time, in microseconds, from a key of the server.
-    ///
-    /// # Panics
-    ///
-    /// If the script does not read its clock exactly once.
-    pub fn with_time_from(builder: StoreBuilder, key: &str) -> StoreBuilder {
-        let other = format!("{{ 0, redis.call('GET', '{key}') }}");
-        assert!(TEXT.matches(TIME).count() == 1, "the script reads its clock once");
-        builder.script(Scripted::of(TEXT.replace(TIME, &other)))
-    }
 }
 
 #[cfg(test)]

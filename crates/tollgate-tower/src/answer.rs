@@ -1,8 +1,8 @@
 //! The layer's own answers.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
 use tollgate_http::middleware::{FieldValue, Told, bytes_of, digits_of};
 use tollgate_http::{Headers, Problem};
 
@@ -40,14 +40,6 @@ pub(crate) fn to_rejected(
     let own = settings.on_denied.as_ref().and_then(|on_denied| on_denied(rejection));
     let response = own.unwrap_or_else(|| rejection.answer().map(Bytes::from));
     without_body_for_head(with_fields(response, problem, policies, headers), head)
-}
-
-/// Problem details.
-pub(crate) fn standard<T: From<String>>(problem: &Problem<'_>) -> Response<T> {
-    let mut response = Response::new(problem.to_json().into());
-    *response.status_mut() = StatusCode::from_u16(problem.status()).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    response
 }
 
 /// The answer with the fields that tell about the limits.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::Request;
 use http::response::Parts;
 use tollgate_http::middleware::{self, Admitted};
 
@@ -38,5 +39,12 @@ impl<L: Gate<X>, X: KeyExtractor> Charge<L, X> {
         if let Some(told) = self.charge.told() {
             answer::write_told(&mut answer.headers, told);
         }
+    }
+}
+
+/// Tells the decision to handlers, if they want to know it.
+pub(crate) fn tell<B, L: Gate<X>, X: KeyExtractor>(request: &mut Request<B>, charge: Option<&Charge<L, X>>) {
+    if let Some(admitted) = charge.and_then(Charge::admitted) {
+        request.extensions_mut().insert(admitted);
     }
 }

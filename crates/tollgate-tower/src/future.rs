@@ -13,10 +13,9 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use crate::body::ResponseBody;
-use crate::charge::Charge;
+use crate::charge::{Charge, tell};
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor};
-use crate::service::tell;
 use crate::shared::{InLine, Shared};
 
 pin_project! {

@@ -10,6 +10,7 @@ use tollgate_http::{DenialKind, Problem};
 use crate::answer::{self, Value};
 use crate::key::KeyExtractor;
 use crate::layer::RateLimitLayer;
+use crate::rejection::standard;
 
 impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// Charges one permit to a key that only a handler knows, such as a name in the body. The
@@ -82,7 +83,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
             Outcome::Denied(_) if self.overrules() => Ok(Charge { charge: None }),
             Outcome::Denied(denied) => Err(denied.answer(|problem, policies| {
                 let headers = self.limits().options().headers;
-                let response = answer::with_fields(answer::standard(problem), problem, policies, headers);
+                let response = answer::with_fields(standard(problem), problem, policies, headers);
                 Rejected { problem: problem.without_limits(), response: Box::new(response) }
             })),
         }

@@ -2,144 +2,23 @@
 
 mod client_ip;
 mod extension;
+mod extractor;
 mod from_fn;
 mod head;
 mod header;
-mod missing;
 mod path;
 #[cfg(feature = "axum")]
 mod route;
 mod tuples;
 
-use core::hash::Hash;
-use std::sync::Arc;
-
 pub use client_ip::ClientIp;
 pub use extension::{Constant, FromExtension, constant, extension};
+pub use extractor::{KeyExtractor, NoKey, OnMissing};
 pub use from_fn::{FromHead, from_head};
 pub use head::Head;
 pub use header::{Header, header};
-pub use missing::OnMissing;
 pub use path::{NormalPath, PathKey, path};
 #[cfg(feature = "axum")]
 pub use route::{MatchedRoute, Route, matched_path};
 pub use tollgate_http::middleware::{KeyError, Missing};
 pub use tuples::JointKeys;
-
-/// Finds the key of a request in its head.
-///
-/// A tuple of up to eight extractors is an extractor as well. Over a
-/// [`Limiter`](tollgate::Limiter), its keys form one key. Over a
-/// [`JointLimiter`](tollgate::JointLimiter), they are the keys of the dimensions, in order.
-///
-/// Keys should be cheap to make: an address, an integer, an `Arc<str>`. A key that needs more than
-/// the head, such as the user of a session, belongs in a layer outside this one. That layer puts
-/// the key into the request's extensions for [`extension()`].
-///
-/// ```
-/// use std::sync::Arc;
-/// use tollgate_tower::{Head, KeyError, KeyExtractor};
-///
-/// /// The tenant: the first label of the host.
-/// struct Tenant;
-///
-/// impl KeyExtractor for Tenant {
-///     type Key = String;
-///
-///     fn extract(&self, head: &Head<'_>) -> Result<String, KeyError> {
-///         let host = head.headers.get("host").and_then(|host| host.to_str().ok());
-///         let label = host.and_then(|host| host.split('.').next());
-///         label.map(str::to_lowercase).ok_or(KeyError::not_sent())
-///     }
-/// }
-///
-/// // The extractor can be chosen at run time.
-/// let tenant: Arc<dyn KeyExtractor<Key = String>> = Arc::new(Tenant);
-/// let request = http::Request::builder().header("host", "Blue.example.com").body(())?;
-/// assert_eq!(tenant.extract(&Head::of(&request)), Ok("blue".to_owned()));
-/// # Ok::<(), http::Error>(())
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not extract a key",
-    label = "not an extractor",
-    note = "write a closure as `.key(from_head(|head| ..))`; other extractors are `ClientIp`, \
-            `header(..)`, `extension(..)` and tuples of extractors"
-)]
-pub trait KeyExtractor: Send + Sync {
-    /// The key.
-    type Key: Hash + Clone;
-
-    /// The key of the request with this head.
-    ///
-    /// # Errors
-    ///
-    /// [`KeyError`] when there is no key. [`Missing`] is the treatment of such requests.
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError>;
-
-    /// The same extractor, with its own treatment of a missing key. It comes before that of the
-    /// [layer](crate::RateLimitLayer::on_missing).
-    ///
-    /// ```
-    /// use tollgate_tower::{ClientIp, KeyExtractor, Missing, extension};
-    ///
-    /// #[derive(Clone)]
-    /// struct User(u64);
-    ///
-    /// // Over a joint limiter: without a user, only the address is asked.
-    /// let user = extension(|user: &User| user.0).on_missing(Missing::Skip);
-    /// let key = (user, ClientIp::peer());
-    /// # let _ = key;
-    /// ```
-    fn on_missing(self, missing: Missing<Self::Key>) -> OnMissing<Self>
-    where
-        Self: Sized,
-    {
-        OnMissing::new(self, missing)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> KeyExtractor for &X {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
-        (**self).extract(head)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> KeyExtractor for Box<X> {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
-        (**self).extract(head)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
-        (**self).extract(head)
-    }
-}
-
-/// No key, for a layer over a [`DirectLimiter`](tollgate::DirectLimiter).
-///
-/// ```
-/// use std::sync::Arc;
-/// use tollgate_tower::{DirectLimiter, NoKey, Quota, RateLimitLayer};
-///
-/// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
-/// let limit: RateLimitLayer<DirectLimiter, NoKey> = RateLimitLayer::new(limiter);
-/// # let _ = limit;
-/// # Ok::<(), tollgate_tower::BuildError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct NoKey;
-
-impl KeyExtractor for NoKey {
-    type Key = ();
-
-    fn extract(&self, _: &Head<'_>) -> Result<(), KeyError> {
-        Ok(())
-    }
-}

@@ -10,7 +10,6 @@ use http::{HeaderName, Method, Response, StatusCode};
 use http_body::Body;
 use tollgate_http::{Problem, grpc_content_type};
 
-use crate::answer;
 use crate::key::Head;
 
 /// A request that the layer answers itself: it is denied, or has no key. This is the argument of
@@ -76,7 +75,7 @@ impl<'a> Rejection<'a> {
     /// adds the fields about limits to it as to any other.
     #[must_use]
     pub fn answer(&self) -> Response<String> {
-        let Some(content_type) = self.grpc else { return answer::standard(self.problem) };
+        let Some(content_type) = self.grpc else { return standard(self.problem) };
         let mut response = Response::new(String::new());
         let fields = response.headers_mut();
         fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -88,6 +87,14 @@ impl<'a> Rejection<'a> {
         });
         response
     }
+}
+
+/// Problem details.
+pub(crate) fn standard<T: From<String>>(problem: &Problem<'_>) -> Response<T> {
+    let mut response = Response::new(problem.to_json().into());
+    *response.status_mut() = StatusCode::from_u16(problem.status()).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    response
 }
 
 impl<'a> Deref for Rejection<'a> {

@@ -8,7 +8,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use crate::charge::Charge;
+use crate::charge::tell;
 use crate::future::ResponseFuture;
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, NoKey};
@@ -80,13 +80,6 @@ where
                 ResponseFuture::in_line(service, request, line, shared)
             }
         }
-    }
-}
-
-/// Tells the decision to handlers, if they want to know it.
-pub(crate) fn tell<B, L: Gate<X>, X: KeyExtractor>(request: &mut Request<B>, charge: Option<&Charge<L, X>>) {
-    if let Some(admitted) = charge.and_then(Charge::admitted) {
-        request.extensions_mut().insert(admitted);
     }
 }
 

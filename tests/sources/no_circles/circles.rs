@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::modules::{Dependency, Modules, Place};
 
-/// Each circle in a line, and below it the dependencies that make it. Through every dependency that
+/// The circles, each in a line, and below it the dependencies that make it. Through every dependency that
 /// is in a circle, a shortest one is told.
-pub(crate) fn circles(modules: &Modules) -> String {
+pub(crate) fn circles(modules: &Modules) -> Vec<String> {
     let graph: BTreeMap<&Place, Vec<Dependency>> =
         modules.places().map(|place| (place, modules.dependencies(place))).collect();
     let mut told: BTreeSet<Vec<&Place>> = BTreeSet::new();

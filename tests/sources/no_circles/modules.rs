@@ -17,10 +17,11 @@ pub(crate) struct Dependency {
     pub(crate) shown: String,
 }
 
-/// A path in the source of a module, from the root on.
+/// A path in the source of a module.
 #[derive(Debug)]
 struct Mention {
-    path: Place,
+    /// From the root on; `None` if it leads to another crate.
+    path: Option<Place>,
     /// What it is called there, if it is a `use`.
     name: Option<String>,
     shown: String,
@@ -33,14 +34,14 @@ pub(crate) struct Modules {
 }
 
 impl Modules {
+    /// The modules of a crate with this root.
+    ///
     /// # Panics
     ///
-    /// Panics if the directory has no `main.rs` or `lib.rs`, or a module has no file.
-    pub(crate) fn of(directory: &Path) -> Self {
-        let root = ["lib.rs", "main.rs"].map(|name| directory.join(name)).into_iter().find(|file| file.exists());
-        let root = root.unwrap_or_else(|| panic!("{} has no lib.rs and no main.rs", directory.display()));
+    /// Panics if a module has no file.
+    pub(crate) fn of(root: &Path) -> Self {
         let mut modules = Self::default();
-        modules.load(&root, directory, Vec::new());
+        modules.load(root, root.parent().expect("a folder"), Vec::new());
         modules
     }
 
@@ -72,7 +73,8 @@ impl Modules {
         let mut seen = BTreeSet::new();
         let mut all = Vec::new();
         for mention in &self.mentions[of] {
-            let on = self.home(&mention.path, &mut BTreeSet::new());
+            let Some(path) = &mention.path else { continue };
+            let Some(on) = self.home(path, &mut BTreeSet::new()) else { continue };
             if on != *of && seen.insert(on.clone()) {
                 all.push(Dependency { on, shown: mention.shown.clone() });
             }
@@ -80,17 +82,19 @@ impl Modules {
         all
     }
 
-    /// The module that a path leads to: where its name is defined, not where it is passed on.
-    fn home(&self, path: &[String], visited: &mut BTreeSet<Place>) -> Place {
+    /// The module that a path leads to: where its name is defined, not where it is passed on. `None`
+    /// if that is in another crate.
+    fn home(&self, path: &[String], visited: &mut BTreeSet<Place>) -> Option<Place> {
         let length = (0..=path.len()).rev().find(|&length| self.mentions.contains_key(&path[..length])).unwrap_or(0);
         let (module, rest) = path.split_at(length);
-        let Some((name, more)) = rest.split_first() else { return module.to_vec() };
+        let Some((name, more)) = rest.split_first() else { return Some(module.to_vec()) };
         let passed_on = self.mentions[module].iter().find(|mention| mention.name.as_ref() == Some(name));
-        match passed_on {
-            Some(mention) if visited.insert(mention.path.clone()) => {
-                self.home(&[mention.path.as_slice(), more].concat(), visited)
-            }
-            _ => module.to_vec(),
+        let Some(mention) = passed_on else { return Some(module.to_vec()) };
+        let path = mention.path.as_ref()?;
+        if visited.insert(path.clone()) {
+            self.home(&[path.as_slice(), more].concat(), visited)
+        } else {
+            Some(module.to_vec())
         }
     }
 }
@@ -184,14 +188,25 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a path that begins in this crate, seen from so many modules within the file.
+    /// Adds a path, seen from so many modules within the file. Of other crates, only a name that is
+    /// used counts.
     fn add(&mut self, names: &[String], name: Option<String>, line: usize, inner: usize) {
-        let mut inner = inner;
+        // What a module within the file is called is no name of the file's own module.
+        let name = name.filter(|_| inner == 0);
+        let path = self.path(names, inner);
+        if path.is_some() || name.is_some() {
+            let shown = format!("{}:{line}: {}", self.file.display(), names.join("::"));
+            self.mentions.push(Mention { path, name, shown });
+        }
+    }
+
+    /// A path from the root on, if it begins in this crate.
+    fn path(&self, names: &[String], mut inner: usize) -> Option<Place> {
         let mut path: Place = match names[0].as_str() {
             "crate" => Vec::new(),
             "self" | "super" => self.place.clone(),
             child if self.children.iter().any(|other| other == child) && inner == 0 => self.place.clone(),
-            _ => return,
+            _ => return None,
         };
         for name in names {
             match name.as_str() {
@@ -201,9 +216,6 @@ impl Reader<'_> {
                 other => path.push(other.to_owned()),
             }
         }
-        // What a module within the file is called is no name of the file's own module.
-        let name = name.filter(|_| inner == 0);
-        let shown = format!("{}:{line}: {}", self.file.display(), names.join("::"));
-        self.mentions.push(Mention { path, name, shown });
+        Some(path)
     }
 }

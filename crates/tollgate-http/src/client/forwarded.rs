@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use super::{node, trim};
+use super::node::{self, trim};
 
 /// The last comma that is not in a quoted string.
 ///

@@ -47,3 +47,14 @@ fn is_obfuscated(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     text.strip_prefix('_').is_some_and(|name| !name.is_empty() && name.bytes().all(allowed))
 }
+
+/// Removes white space around a value, as header fields define it.
+pub(super) fn trim(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
+        text = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = text {
+        text = rest;
+    }
+    text
+}

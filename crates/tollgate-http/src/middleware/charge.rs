@@ -8,7 +8,8 @@ use tollgate::Receipt;
 
 use super::admitted::Admitted;
 use super::gate::{Gate, Item, Items, Request, Tell, Verdict};
-use super::limits::Inner;
+use super::inner::Inner;
+use super::told::Told;
 use super::values::FieldValue;
 
 /// The charge of an admitted request. If it is dropped before the response, it refunds the permits
@@ -36,29 +37,6 @@ pub(crate) struct Loan<L: Gate<K>, K, V> {
     is_stale: bool,
     /// Whether they are refunded when this is dropped.
     refund: bool,
-}
-
-/// The values of header fields in the response to an admitted request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Told<V> {
-    /// Values to append to the fields that inner services have set.
-    Draft11 {
-        /// The value of `RateLimit-Policy`.
-        policies: Option<V>,
-        /// The value of `RateLimit`, if permits left are shown.
-        limit: Option<V>,
-    },
-    /// Numbers that replace the fields that inner services have set, unless those have as few
-    /// permits left.
-    XRateLimit {
-        /// The value of `X-RateLimit-Limit`.
-        limit: u32,
-        /// The value of `X-RateLimit-Remaining`.
-        remaining: u32,
-        /// The value of `X-RateLimit-Reset`.
-        reset: u64,
-    },
 }
 
 impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {

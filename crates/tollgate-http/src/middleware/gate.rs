@@ -1,7 +1,7 @@
 //! [`Gate`]: a limiter as middleware asks it.
 
 mod direct;
-mod joint;
+pub(crate) mod joint;
 mod keyed;
 mod single;
 
@@ -9,7 +9,6 @@ use core::future::Future;
 use core::pin::Pin;
 use core::time::Duration;
 
-pub use joint::JointKey;
 use tollgate::{Decision, Denial, Quota, QuotaStatus, Receipt};
 
 use crate::limit::Usage;

@@ -4,79 +4,21 @@ use core::future::Future;
 use core::pin::Pin;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::cache::Cache;
-use super::charge::{Charge, Loan, State, Told};
-use super::gate::{AtOnce, Gate, Granted, Item, Refusal, Request, Tell, Verdict};
-use super::prepared::{Current, Prepared, check_name};
-use super::values::{FieldValue, written};
-use crate::headers::{Headers, SEPARATOR};
+use super::charge::{Charge, Loan, State};
+use super::gate::{AtOnce, Gate, Granted, Refusal, Request, Verdict};
+use super::inner::{Inner, Options};
+use super::prepared::Prepared;
+use super::values::FieldValue;
+use crate::headers::Headers;
 use crate::limit::ServiceLimit;
-use crate::policy::{PolicyError, QuotaUnit};
+use crate::policy::QuotaUnit;
 use crate::problem::{DenialKind, Problem};
-
-/// The options of middleware.
-#[derive(Debug, Clone)]
-pub struct Options {
-    name: Box<str>,
-    /// The unit of permits.
-    pub unit: QuotaUnit,
-    /// The header fields that tell clients their limits.
-    pub headers: Headers,
-    /// Whether `RateLimit` shows all quotas, and not the tightest alone.
-    pub all_limits: bool,
-    /// Whether `RateLimit-Policy` is only in answers to denied requests.
-    pub policy_on_denial: bool,
-    /// Whether [`Charge::admitted`] tells the permits left, also without header fields.
-    pub left: bool,
-    /// Whether permits may be refunded, or more charged.
-    pub refunds: bool,
-    /// Whether the permits of a request without an answer are refunded.
-    pub refund_unanswered: bool,
-}
-
-impl Default for Options {
-    /// Counts requests under the name `default`, and shows the tightest limit in the format of
-    /// draft 11. Refunds nothing.
-    fn default() -> Self {
-        Self {
-            name: "default".into(),
-            unit: QuotaUnit::default(),
-            headers: Headers::default(),
-            all_limits: false,
-            policy_on_denial: false,
-            left: false,
-            refunds: false,
-            refund_unanswered: false,
-        }
-    }
-}
-
-impl Options {
-    /// Sets the name of a limiter that has no name itself.
-    ///
-    /// # Errors
-    ///
-    /// [`PolicyError`] when the name is empty, longer than 32 bytes or not printable ASCII.
-    pub fn set_name(&mut self, name: &str) -> Result<(), PolicyError> {
-        check_name(name)?;
-        self.name = name.into();
-        Ok(())
-    }
-}
 
 /// A limiter, and the texts about it that clients see. `V` is the value of a header field.
 #[derive(Debug)]
 pub struct Limits<L, V> {
     inner: Arc<Inner<L, V>>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Inner<L, V> {
-    pub(crate) limiter: Arc<L>,
-    options: Options,
-    prepared: Cache<V>,
 }
 
 /// The outcome of a request.
@@ -206,12 +148,6 @@ impl<L, V> Clone for Limits<L, V> {
     }
 }
 
-impl<L, V> Inner<L, V> {
-    pub(crate) const fn options(&self) -> &Options {
-        &self.options
-    }
-}
-
 impl<L, V: FieldValue> Inner<L, V> {
     /// What a verdict on these keys means to a request.
     fn outcome<K>(this: &Arc<Self>, keys: K, verdict: Verdict, refund_unanswered: bool) -> Outcome<L, K, V>
@@ -232,36 +168,6 @@ impl<L, V: FieldValue> Inner<L, V> {
         }
     }
 
-    /// The quotas whose permits left are shown in responses to admitted requests.
-    pub(crate) const fn tell(&self) -> Tell {
-        match self.options.headers {
-            Headers::Off if !self.options.left => Tell::Nothing,
-            Headers::Off => Tell::Tightest,
-            Headers::Draft11 if self.options.all_limits => Tell::All,
-            Headers::Draft11 | Headers::XRateLimit => Tell::Tightest,
-        }
-    }
-
-    /// The values of header fields in the response to an admitted request.
-    pub(crate) fn told<K>(&self, keys: &K, items: &[Item]) -> Option<Told<V>>
-    where
-        L: Gate<K>,
-    {
-        self.prepared(keys, |prepared| match self.options.headers {
-            Headers::Draft11 => {
-                let limit = listed(prepared, items);
-                let limit = if limit.is_empty() { None } else { V::of(limit) };
-                let policies = if self.options.policy_on_denial { None } else { prepared.field().cloned() };
-                Some(Told::Draft11 { policies, limit })
-            }
-            Headers::XRateLimit => {
-                let limit = ServiceLimit::tightest(prepared.admitted(items))?;
-                Some(Told::XRateLimit { limit: limit.limit(), remaining: limit.remaining(), reset: limit.reset() })
-            }
-            Headers::Off => None,
-        })
-    }
-
     fn denied<K>(&self, keys: &K, refusal: Box<Refusal>) -> Denied<V>
     where
         L: Gate<K>,
@@ -269,25 +175,6 @@ impl<L, V: FieldValue> Inner<L, V> {
         let prepared = self.prepared(keys, Arc::clone);
         let counts_bytes = self.options.unit == QuotaUnit::ContentBytes;
         Denied { refusal, prepared, counts_bytes, has_field: self.options.headers == Headers::Draft11 }
-    }
-
-    /// The texts about the quotas of these keys. They are made anew after a change.
-    fn prepared<K, R>(&self, keys: &K, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
-    where
-        L: Gate<K>,
-    {
-        match self.prepared.first().filter(|first| first.is_of(&*self.limiter, keys)) {
-            Some(first) => look(first),
-            None => self.prepared_later(keys, look),
-        }
-    }
-
-    fn prepared_later<K, R>(&self, keys: &K, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
-    where
-        L: Gate<K>,
-    {
-        let current = Current::of(&*self.limiter, keys);
-        self.prepared.find_or_make(&current, || current.prepare(&self.options.name, self.options.unit), look)
     }
 }
 
@@ -308,16 +195,4 @@ impl<V> Denied<V> {
             (first, _) => answer(&first.into_iter().chain(violated).collect::<Vec<_>>()),
         }
     }
-}
-
-/// The value of `RateLimit` that lists these items.
-fn listed<V>(prepared: &Prepared<V>, items: &[Item]) -> Bytes {
-    written(items.len() * (ServiceLimit::MOST_BYTES + SEPARATOR.len()), |out| {
-        for (place, limit) in prepared.admitted(items).enumerate() {
-            if place > 0 {
-                out.extend_from_slice(SEPARATOR.as_bytes());
-            }
-            limit.put(out);
-        }
-    })
 }

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tollgate::{Clock as _, Decision, JointError, JointLimiter, Quota, Receipt};
 use tollgate_redis::{AcquireError, PolicyLimiter, Status, StoreError, StoreKeys};
 
-use super::gate::{Granted, Item, Items, JointKey, Later, Refusal, Request, Tell, Verdict, sealed, violated_by};
+use super::gate::joint::JointKey;
+use super::gate::{Granted, Item, Items, Later, Refusal, Request, Tell, Verdict, sealed, violated_by};
 use crate::problem::{DenialKind, Problem};
 
 impl<K: JointKey + StoreKeys> sealed::Ask<K> for PolicyLimiter<K::Dimensions>

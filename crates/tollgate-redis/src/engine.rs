@@ -3,10 +3,11 @@
 use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis::Value;
 use tokio::time::Instant;
-use tollgate::{Algorithm, AtKeyCap, Quota};
+use tollgate::{Algorithm, AtKeyCap, Quota, format_duration};
 
 use crate::asked::{Asked, Request};
 use crate::cache::Cache;
@@ -48,6 +49,8 @@ pub(crate) struct Engine {
     pub(crate) flights: Flights,
     pub(crate) counters: Counters,
     cache: Cache,
+    /// The dimensions that were warned of, as bits.
+    warned: AtomicU64,
     pub(crate) leases: Arc<Leases>,
     fallback: Fallback,
 }
@@ -70,6 +73,7 @@ impl Engine {
             flights: Flights::default(),
             counters: Counters::default(),
             cache: Cache::new(settings.cached_denials),
+            warned: AtomicU64::new(0),
             leases: Arc::new(Leases::new(settings.leases.0, settings.leases.1, &all)?),
             fallback: Fallback::new(settings.on_failure, settings.local_keys, &dimensions)?,
             dimensions,
@@ -257,7 +261,28 @@ impl Engine {
         let sent_at = Instant::now();
         let value = self.call(asked, &arguments, charges).await?;
         // The script has run, but what it said is not known.
-        Ok((sent_at, Reply::read(&value, asked.len()).ok_or_else(|| protocol(charges))?))
+        let reply = Reply::read(&value, asked.len()).ok_or_else(|| protocol(charges))?;
+        if let Some((place, window)) = reply.shared {
+            self.warn_of_another(asked.get(place).map_or(0, |&(dimension, _)| dimension), window);
+        }
+        Ok((sent_at, reply))
+    }
+
+    /// Warns once, for each dimension, of a limiter of the same name that has another window.
+    fn warn_of_another(&self, dimension: usize, window: Duration) {
+        let bit = 1 << dimension;
+        if self.warned.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+            return;
+        }
+        let Dimension { name, quotas, .. } = &self.dimensions[dimension];
+        let quotas: Vec<String> = quotas.iter().map(ToString::to_string).collect();
+        log::warn!(
+            "the limiter {:?}, whose dimension {name:?} has {}, shares its permits with a limiter of the same name that \
+             has a window of {}: give one of them another name, unless a policy is being changed",
+            self.name,
+            quotas.join(" and "),
+            format_duration(window),
+        );
     }
 
     pub(crate) fn decision(&self, asked: &[Asked], request: Request, reply: &Reply, is_admitted: bool) -> Decision {

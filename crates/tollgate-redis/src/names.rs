@@ -8,7 +8,7 @@ use crate::digest::KeyDigest;
 use crate::error::BuildError;
 
 /// The version of the layout of values. Another layout has another number, and other keys.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// The secret by which keys are hashed: all nodes that share limits have the same.
 ///
@@ -104,8 +104,8 @@ mod tests {
         let secret = Secret::new([7; 16]).unwrap();
         let names = Names::new("tollgate", "L", None);
         let name = names.name(secret.digest([b"login", b"user", b"alice"]));
-        assert_eq!(name, "tollgate:1:L:{9c043093198c6107423fec5eef013d22}");
+        assert_eq!(name, "tollgate:2:L:{9c043093198c6107423fec5eef013d22}");
         let names = Names::new("tollgate", "L", Some("eu"));
-        assert_eq!(names.name(KeyDigest(10)), "tollgate:1:L:{eu}:0000000000000000000000000000000a");
+        assert_eq!(names.name(KeyDigest(10)), "tollgate:2:L:{eu}:0000000000000000000000000000000a");
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::engine::{Asked, Engine, Request};
+use crate::asked::{Asked, Request};
+use crate::engine::Engine;
 use crate::error::{Cause, StoreError, Unavailable};
 use crate::status::Status;
 

@@ -4,12 +4,13 @@ use core::hash::Hash;
 use std::sync::Arc;
 
 use crate::clock::Clock;
+use crate::dimensions::{Dimensions, Keys};
 use crate::direct::DirectLimiter;
 use crate::engine::Engine;
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
-use crate::keys::{AsKey, Dimensions, Keys};
+use crate::keys::AsKey;
 use crate::limiter::Limiter;
 use crate::quota::Quota;
 use crate::quotas::ChangeError;

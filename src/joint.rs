@@ -9,11 +9,11 @@ use crate::caps::MAX_DIMENSIONS;
 use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
 use crate::decision::{Decision, Status};
+use crate::dimensions::{Dimensions, Keys};
 use crate::engine::Engine;
 use crate::engine::ask::Together;
 use crate::error::JointError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
-use crate::keys::{Dimensions, Keys};
 use crate::lists::{List, ListError};
 use crate::observer::feed_one;
 #[cfg(doc)]

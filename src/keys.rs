@@ -1,12 +1,11 @@
-//! The forms in which a request passes one key ([`AsKey`]), or keys of several dimensions
-//! ([`Keys`]).
+//! The forms in which a request passes one key ([`AsKey`]).
+
+mod by_value;
 
 use core::borrow::Borrow;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-use crate::caps::MAX_DIMENSIONS;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::tier::{Tier, TierKey};
 
@@ -18,12 +17,14 @@ use crate::tier::{Tier, TierKey};
 /// | type `K` of the limiter's keys | forms that a request can pass |
 /// |---|---|
 /// | any `K` | `&K`, or a [borrowed](Borrow) form: `&str` for `String`, `&[T]` for `Vec<T>` |
-/// | an integer, `bool`, `char`, an IP or socket address | also the value: `7`, `addr` |
+/// | an integer, `bool`, `char`, an IP or socket address, a `Uuid` (feature `uuid`) | also the value: `7`, `addr` |
+/// | a type of yours with [`by_value!`](crate::by_value) | also the value: `Plan::Free` |
 /// | an array | also the array |
+/// | an `Option` | also an `Option` of a form: `Some("x")` for `Option<String>`; [`Absent`](crate::Absent) for `None` |
 /// | a tuple of up to eight parts | also a tuple of forms: `(7, "x")` for `(u64, String)` |
 ///
-/// None of these allocates. `Limiter<str>` and `Limiter<String>` both take `&str`. The examples
-/// name `String`, because such a limiter takes `&String` as well.
+/// None of these allocates. Each method that takes a key takes the same forms, here and in
+/// `tollgate-wait`. In a tier, [`Tier::key`] takes them.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -62,7 +63,18 @@ use crate::tier::{Tier, TierKey};
 /// limiter.try_acquire(7_u32);
 /// ```
 ///
+/// # What is not a form
+/// - **`&String` for `Limiter<str>`.** That limiter takes `&str` alone, because a `str` does not
+///   [borrow](Borrow) as a `String`, and Rust keeps this place free for the standard library. Name
+///   `String`: `Limiter<String>` takes `&str` and `&String`.
+/// - **Each `Copy` type by value.** `&str` is `Copy`, too, and would be a form of `&str` in two ways.
+///   Rust cannot say "but references". [`by_value!`](crate::by_value) says it for one type.
+/// - **`None` without a type**, as in `try_acquire((None, 7))`. Rust asks for its type: pass
+///   [`Absent`], which hashes alike.
+///
 /// # Keys of your own
+/// For a `Copy` type that is passed by value, write [`by_value!`](crate::by_value).
+///
 /// Implement the trait for the borrowed form of a key of your own. The contract: `hash_key` feeds
 /// the hasher exactly as `K`'s [`Hash`] does. If it does not, the two forms are limited separately.
 ///
@@ -97,7 +109,8 @@ use crate::tier::{Tier, TierKey};
     message = "`{Self}` can't be passed as the key of a limiter whose keys are `{K}`: pass a reference, such as `&{K}`",
     label = "not a form of the key `{K}`",
     note = "pass `&{K}` or a reference to a borrowed form of it (`&str` for `String`); integers, addresses and arrays \
-            can be passed by value; of a tuple, pass a tuple of such values"
+            can be passed by value, and so can a `Copy` type of yours with `tollgate::by_value!({K})`; of a tuple, pass \
+            a tuple of such values"
 )]
 pub trait AsKey<K: ?Sized> {
     /// Feeds the hasher exactly as `K`'s [`Hash`] does for this key.
@@ -146,6 +159,19 @@ impl<T: Hash, const N: usize> AsKey<[T; N]> for [T; N] {
     }
 }
 
+/// As `Option` hashes by its derived implementation.
+impl<K, A: AsKey<K>> AsKey<Option<K>> for Option<A> {
+    #[inline]
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        self.as_ref().map(|key| Hashed::<K, A>(key, PhantomData)).hash(state);
+    }
+
+    #[inline]
+    fn tier(&self) -> Tier {
+        self.as_ref().map(AsKey::tier).unwrap_or_default()
+    }
+}
+
 impl<K: ?Sized, A: AsKey<K>> AsKey<K> for TierKey<A> {
     #[inline]
     fn hash_key<H: Hasher>(&self, state: &mut H) {
@@ -176,228 +202,34 @@ pub(crate) fn fingerprint_of<K: ?Sized>(fingerprinter: &impl Fingerprinter, key:
     fingerprinter.fingerprint(&Hashed(key, PhantomData)).of_plan(plan)
 }
 
-/// The dimensions of a [`JointLimiter`](crate::JointLimiter): the types of their keys.
-///
-/// - A **tuple** of one to eight types, one for each dimension: `(String, IpAddr, String)`.
-/// - A **slice** `[T]` if the number of dimensions is known only at run time. Their keys have one
-///   type.
-///
-/// This trait is sealed: only the types above implement it.
-///
-/// ```
-/// use tollgate::{JointLimiter, Quota};
-///
-/// let builder = JointLimiter::<(String, u64)>::builder();
-/// let builder = builder.dimension("user", [Quota::per_minute(5)]);
-/// let fixed = builder.dimension("tenant", [Quota::per_minute(9)]).build()?;
-/// assert!(fixed.try_acquire(("alice", 7))?.is_admitted());
-///
-/// let mut builder = JointLimiter::<[String]>::builder();
-/// for name in ["user", "endpoint"] {
-///     builder = builder.dimension(name, [Quota::per_minute(5)]);
-/// }
-/// assert!(builder.build()?.try_acquire(["alice", "/login"])?.is_admitted());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not name the keys of dimensions",
-    note = "name a tuple of up to eight key types, such as `JointLimiter::<(String, IpAddr)>`, or `[T]` for a number of \
-            dimensions that is known at run time"
-)]
-pub trait Dimensions: sealed::Dimensions {
-    /// The number of dimensions; `None` if it is known only at run time.
-    ///
-    /// ```
-    /// use tollgate::Dimensions;
-    ///
-    /// assert_eq!(<(String, u64)>::COUNT, Some(2));
-    /// assert_eq!(<[String]>::COUNT, None);
-    /// ```
-    const COUNT: Option<usize>;
+/// A form that stands for a key, always. [`Option`] and [`Absent`](crate::Absent) are not: in a dimension they may
+/// stand for no key.
+#[doc(hidden)]
+pub trait AlwaysKey {}
+
+impl<Q: ?Sized> AlwaysKey for &Q {}
+impl<T, const N: usize> AlwaysKey for [T; N] {}
+impl<A> AlwaysKey for TierKey<A> {}
+
+/// Implements a macro for tuples of each length.
+macro_rules! each_length {
+    ($tuples:ident) => {
+        $tuples!(1: A S a);
+        $tuples!(2: A S a, B T b);
+        $tuples!(3: A S a, B T b, C U c);
+        $tuples!(4: A S a, B T b, C U c, D V d);
+        $tuples!(5: A S a, B T b, C U c, D V d, E W e);
+        $tuples!(6: A S a, B T b, C U c, D V d, E W e, F X f);
+        $tuples!(7: A S a, B T b, C U c, D V d, E W e, F X f, G Y g);
+        $tuples!(8: A S a, B T b, C U c, D V d, E W e, F X f, G Y g, H Z h);
+    };
 }
 
-impl<T> Dimensions for [T] {
-    const COUNT: Option<usize> = None;
-}
+pub(crate) use each_length;
 
-/// The absence of a key in a dimension, which is then not asked. It is `None` without a type to
-/// name.
-///
-/// ```
-/// use tollgate::{Absent, JointLimiter, Quota};
-///
-/// let limiter = JointLimiter::<(String, u64)>::builder()
-///     .dimension("user", [Quota::per_minute(1)])
-///     .dimension("tenant", [Quota::per_minute(2)])
-///     .build()?;
-/// assert!(limiter.try_acquire((Absent, 7))?.is_admitted());
-/// assert!(limiter.try_acquire(("alice", 7))?.is_admitted());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Absent;
-
-/// A key of one dimension whose keys are of type `K`, or the absence of a key.
-///
-/// - A form of a key as in [`AsKey`]: `&K`, a reference to a borrowed form, or an integer, address,
-///   array or tuple by value.
-/// - `Option` of any type that is [`AsKey<K>`](AsKey), including your own types.
-/// - The key of a [tier](crate::Tier::key).
-/// - [`Absent`].
-///
-/// This trait is sealed: only the types above implement it.
-///
-/// ```
-/// use tollgate::{Absent, JointLimiter, Quota};
-///
-/// let limiter = JointLimiter::<(String, u64)>::builder()
-///     .dimension("user", [Quota::per_minute(1)])
-///     .dimension("tenant", [Quota::per_minute(2)])
-///     .build()?;
-/// assert!(limiter.try_acquire((&String::from("alice"), Absent))?.is_admitted());
-/// let user: Option<&str> = None;
-/// assert!(limiter.try_acquire((user, 7))?.is_admitted());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` can't be passed as the key of a dimension whose keys are `{K}`: pass a reference, such as \
-               `&{K}`",
-    label = "not a form of the key `{K}`",
-    note = "pass `&{K}` or a reference to a borrowed form of it (`&str` for `String`), an `Option` of that, or `Absent`; \
-            integers, addresses and arrays can be passed by value"
-)]
-pub trait DimensionKey<K: ?Sized>: sealed::DimensionKey<K> {
-    #[doc(hidden)]
-    fn fingerprint(&self, fingerprinter: &impl Fingerprinter) -> Option<Fingerprint>;
-}
-
-/// The keys of one request, one for each dimension of `D` and in their order.
-///
-/// - For a tuple of dimensions, a tuple with a [`DimensionKey`] for each.
-/// - For a slice of dimensions, a slice or an array of [`DimensionKey`]s.
-/// - A reference to either.
-///
-/// A dimension without a key is not asked. A request without any key is an error:
-/// [`JointError::NoKeys`](crate::JointError::NoKeys).
-///
-/// This trait is sealed: only the types above implement it.
-///
-/// ```
-/// use tollgate::{JointLimiter, Quota};
-///
-/// let limiter = JointLimiter::<(String, u64)>::builder()
-///     .dimension("user", [Quota::per_minute(1)])
-///     .dimension("tenant", [Quota::per_minute(2)])
-///     .build()?;
-/// let keys = ("alice", 7);
-/// assert!(limiter.try_acquire(&keys)?.is_admitted());
-/// assert!(limiter.try_acquire(keys)?.is_denied());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` are not the keys of dimensions `{D}`",
-    note = "pass a tuple with one key for each dimension, in order; for dimensions `[T]` a slice or an array of keys"
-)]
-pub trait Keys<D: ?Sized>: sealed::Keys<D> {
-    #[doc(hidden)]
-    fn each(&self, fingerprinter: &impl Fingerprinter, take: impl FnMut(Option<Fingerprint>));
-}
-
-impl<K: ?Sized> DimensionKey<K> for Absent {
-    fn fingerprint(&self, _: &impl Fingerprinter) -> Option<Fingerprint> {
-        None
-    }
-}
-
-impl<K: ?Sized> sealed::DimensionKey<K> for Absent {}
-
-impl<K: ?Sized, A: AsKey<K>> DimensionKey<K> for Option<A> {
-    #[inline]
-    fn fingerprint(&self, fingerprinter: &impl Fingerprinter) -> Option<Fingerprint> {
-        self.as_ref().map(|key| fingerprint_of(fingerprinter, key))
-    }
-}
-
-impl<K: ?Sized, A: AsKey<K>> sealed::DimensionKey<K> for Option<A> {}
-
-/// Implements [`DimensionKey`] for types that are [`AsKey`].
-macro_rules! given {
-    ($([$($generics:tt)*] $type:ty => $key:ty;)*) => { $(
-        impl<$($generics)*> DimensionKey<$key> for $type {
-            #[inline]
-            fn fingerprint(&self, fingerprinter: &impl Fingerprinter) -> Option<Fingerprint> {
-                Some(fingerprint_of::<$key>(fingerprinter, self))
-            }
-        }
-
-        impl<$($generics)*> sealed::DimensionKey<$key> for $type {}
-    )* };
-}
-
-/// Implements the traits for types that requests pass by value.
-macro_rules! by_value {
-    ($($type:ty)*) => { $(
-        impl AsKey<$type> for $type {
-            #[inline]
-            fn hash_key<H: Hasher>(&self, state: &mut H) {
-                self.hash(state);
-            }
-        }
-
-        given! { [] $type => $type; }
-    )* };
-}
-
-by_value!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize bool char);
-by_value!(IpAddr Ipv4Addr Ipv6Addr SocketAddr SocketAddrV4 SocketAddrV6);
-
-#[diagnostic::do_not_recommend]
-impl<K: Borrow<Q> + ?Sized, Q: Hash + ?Sized> DimensionKey<K> for &Q {
-    #[inline]
-    fn fingerprint(&self, fingerprinter: &impl Fingerprinter) -> Option<Fingerprint> {
-        Some(fingerprint_of::<K>(fingerprinter, self))
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<K: Borrow<Q> + ?Sized, Q: Hash + ?Sized> sealed::DimensionKey<K> for &Q {}
-
-given! { [T: Hash, const N: usize] [T; N] => [T; N]; }
-given! { [K: ?Sized, A: AsKey<K>] TierKey<A> => K; }
-
-impl<T, A: DimensionKey<T>> Keys<[T]> for [A] {
-    #[inline]
-    fn each(&self, fingerprinter: &impl Fingerprinter, take: impl FnMut(Option<Fingerprint>)) {
-        self.iter().map(|key| key.fingerprint(fingerprinter)).for_each(take);
-    }
-}
-
-impl<T, A: DimensionKey<T>> sealed::Keys<[T]> for [A] {}
-
-impl<T, A: DimensionKey<T>, const N: usize> Keys<[T]> for [A; N] {
-    #[inline]
-    fn each(&self, fingerprinter: &impl Fingerprinter, take: impl FnMut(Option<Fingerprint>)) {
-        self.as_slice().each(fingerprinter, take);
-    }
-}
-
-impl<T, A: DimensionKey<T>, const N: usize> sealed::Keys<[T]> for [A; N] {}
-
-#[diagnostic::do_not_recommend]
-impl<D: ?Sized, Q: Keys<D> + ?Sized> Keys<D> for &Q {
-    #[inline]
-    fn each(&self, fingerprinter: &impl Fingerprinter, take: impl FnMut(Option<Fingerprint>)) {
-        Q::each(self, fingerprinter, take);
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<D: ?Sized, Q: Keys<D> + ?Sized> sealed::Keys<D> for &Q {}
-
-/// Implements the traits for tuples of this length.
+/// A tuple as one key of several parts: each is a form of the part at the same place.
 macro_rules! tuples {
     ($count:literal: $($part:ident $key:ident $value:ident),*) => {
-        // A tuple as one key of several parts: each is a form of the part at the same place.
         impl<$($key, $part: AsKey<$key>),*> AsKey<($($key,)*)> for ($($part,)*) {
             #[inline]
             fn hash_key<HH: Hasher>(&self, state: &mut HH) {
@@ -412,42 +244,8 @@ macro_rules! tuples {
             }
         }
 
-        given! { [$($key, $part: AsKey<$key>),*] ($($part,)*) => ($($key,)*); }
-
-        // A tuple as one key for each dimension.
-        impl<$($key),*> Dimensions for ($($key,)*) {
-            const COUNT: Option<usize> = Some($count);
-        }
-
-        impl<$($key),*> sealed::Dimensions for ($($key,)*) {}
-
-        impl<$($key, $part: DimensionKey<$key>),*> Keys<($($key,)*)> for ($($part,)*) {
-            #[inline]
-            fn each(&self, fingerprinter: &impl Fingerprinter, mut take: impl FnMut(Option<Fingerprint>)) {
-                let ($($value,)*) = self;
-                $(take($value.fingerprint(fingerprinter));)*
-            }
-        }
-
-        impl<$($key, $part: DimensionKey<$key>),*> sealed::Keys<($($key,)*)> for ($($part,)*) {}
+        impl<$($part),*> AlwaysKey for ($($part,)*) {}
     };
 }
 
-tuples!(1: A S a);
-tuples!(2: A S a, B T b);
-tuples!(3: A S a, B T b, C U c);
-tuples!(4: A S a, B T b, C U c, D V d);
-tuples!(5: A S a, B T b, C U c, D V d, E W e);
-tuples!(6: A S a, B T b, C U c, D V d, E W e, F X f);
-tuples!(7: A S a, B T b, C U c, D V d, E W e, F X f, G Y g);
-tuples!(8: A S a, B T b, C U c, D V d, E W e, F X f, G Y g, H Z h);
-
-const _: () = assert!(MAX_DIMENSIONS == 8, "as many as the longest tuple");
-
-mod sealed {
-    pub trait Dimensions {}
-    pub trait DimensionKey<K: ?Sized> {}
-    pub trait Keys<D: ?Sized> {}
-
-    impl<T> Dimensions for [T] {}
-}
+each_length!(tuples);

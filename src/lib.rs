@@ -31,6 +31,7 @@
 //! | `serde` | [`Quota`] in configurations; decisions and statuses in logs and answers |
 //! | `macros` | the attribute [`#[rate_limit]`][rate_limit]: a limit above a function |
 //! | `tokio` | [`TokioClock`]: tests under the paused time of tokio |
+//! | `uuid` | keys of the type [`Uuid`](https://docs.rs/uuid) by value |
 //!
 //! The program shows the effect of a limit on the traffic of an access log:
 //!
@@ -291,6 +292,7 @@ pub mod clock;
 mod counts;
 mod decision;
 pub mod design;
+mod dimensions;
 mod draft;
 mod engine;
 mod error;
@@ -334,11 +336,12 @@ pub use clock::TokioClock;
 pub use clock::{AnyClock, Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
 pub use decision::{Admission, Decision, Denial, DenialReason, NamedQuotas, QuotaStatus, Status};
+pub use dimensions::{Absent, DimensionKey, Dimensions, Keys};
 pub use direct::{DirectLimiter, DirectLimiterBuilder};
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::JointLimiter;
-pub use keys::{Absent, AsKey, DimensionKey, Dimensions, Keys};
+pub use keys::AsKey;
 pub use limiter::Limiter;
 pub use lists::ListError;
 pub use live::LiveSettings;
@@ -354,6 +357,12 @@ pub use tier::{Tier, TierKey};
 pub use tollgate_duration::{DurationError, format_duration, parse_duration};
 #[cfg(feature = "macros")]
 pub use tollgate_macros::rate_limit;
+
+/// What expansions of [`by_value!`] name. It is for no other use.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::keys::AlwaysKey;
+}
 
 /// The examples of the README, compiled and run.
 #[cfg(doctest)]

@@ -6,11 +6,11 @@ use core::hash::Hash;
 
 use crate::caps::AtKeyCap;
 use crate::clock::Clock;
+use crate::dimensions::Dimensions;
 use crate::engine::Engine;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
-use crate::keys::Dimensions;
 use crate::limiter::Limiter;
 use crate::modes::Modes;
 use crate::penalty::{Penalties, Penalty};

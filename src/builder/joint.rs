@@ -12,11 +12,11 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::counts::Counts;
 #[cfg(doc)]
 use crate::decision::Admission;
+use crate::dimensions::Dimensions;
 use crate::draft::{Draft, Kind, setters};
 use crate::error::BuildError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::joint::JointLimiter;
-use crate::keys::Dimensions;
 use crate::observer::Observer;
 use crate::penalty::Penalty;
 use crate::quota::Quota;

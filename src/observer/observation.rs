@@ -5,9 +5,9 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use crate::decision::{Admission, Decision, Denial, DenialReason, Status};
+use crate::dimensions::Keys;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{Fingerprint, Fingerprinter};
-use crate::keys::Keys;
 use crate::quota::Quota;
 
 /// One decision of a limiter, as an [`Observer`](crate::Observer) sees it.

@@ -9,11 +9,12 @@ use super::{OtherLimiter, Receipt, Reservation, ReserveError};
 use crate::clock::Clock;
 use crate::clock::nanos;
 use crate::decision::Status;
+use crate::dimensions::{Dimensions, Keys};
 use crate::direct::{DirectLimiter, THE_KEY};
 use crate::error::{CostExceedsLimit, JointError};
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
-use crate::keys::{AsKey, Dimensions, Keys};
+use crate::keys::AsKey;
 use crate::limiter::Limiter;
 use crate::state::request::Ask;
 

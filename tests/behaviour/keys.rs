@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use proptest::prelude::*;
-use tollgate::{AsKey, Limiter, Quota};
+use tollgate::{Absent, AsKey, JointLimiter, Keys, Limiter, Quota};
 
 /// Writes down each call, so that two writes of four bytes differ from one of eight.
 #[derive(Debug, Default, PartialEq)]
@@ -103,6 +103,83 @@ proptest! {
             (a, b, a, b, a, b, other.as_str(), b),
         );
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Plan {
+    Free,
+    Of(u32),
+}
+
+tollgate::by_value!(Plan);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// An `Option` of a form is a form of an `Option`, and `Absent` is one of `None`.
+    #[test]
+    fn options(text in ".*", number in any::<u64>(), is_there: bool) {
+        let key = is_there.then(|| text.clone());
+        is_form_of(&key, key.as_deref());
+        is_form_of(&key, key.as_ref());
+        is_form_of(&(key.clone(), number), (key.as_deref(), number));
+        is_form_of(&is_there.then_some(number), is_there.then_some(number));
+        is_form_of(&Some(key.clone()), Some(key.as_deref()));
+        is_form_of(&None::<String>, Absent);
+        is_form_of(&(None::<u64>, text.clone()), (Absent, text.as_str()));
+    }
+
+    #[test]
+    fn copies_of_types_of_ones_own(text in ".*", number in any::<u32>()) {
+        for plan in [Plan::Free, Plan::Of(number)] {
+            is_form_of(&plan, plan);
+            is_form_of(&plan, &plan);
+            is_form_of(&(plan, text.clone()), (plan, text.as_str()));
+            is_form_of(&Some(plan), Some(plan));
+        }
+    }
+}
+
+#[cfg(feature = "uuid")]
+#[test]
+fn a_uuid_is_passed_by_value() {
+    let id = uuid::Uuid::from_u128(7);
+    is_form_of(&id, id);
+    is_form_of(&id, &id);
+    is_form_of(&(id, String::from("/")), (id, "/"));
+}
+
+/// A type of one's own, an `Option` and `Absent` in dimensions.
+#[test]
+fn dimensions_take_the_forms() {
+    let builder = JointLimiter::<(Plan, (Option<String>, u64))>::builder();
+    let builder = builder.dimension("plan", [Quota::per_hour(9)]).dimension("of", [Quota::per_hour(1)]);
+    let limiter = builder.build().unwrap();
+    assert!(limiter.try_acquire((Plan::Free, (Some("x"), 7))).unwrap().is_admitted());
+    assert!(limiter.try_acquire((Absent, (Some("x"), 7))).unwrap().is_denied());
+    assert!(limiter.try_acquire((Some(Plan::Free), (Absent, 7))).unwrap().is_admitted());
+    assert!(limiter.try_acquire((&Plan::Free, Some((None::<&str>, 7)))).unwrap().is_denied());
+}
+
+/// The same keys are fed to a hasher alike in all forms, and others are not.
+#[test]
+fn keys_of_dimensions_are_hashed_alike_in_all_forms() {
+    type Dimensions = (String, u64);
+    fn hash(keys: impl Keys<Dimensions>) -> Recorder {
+        let mut state = Recorder::default();
+        keys.hash_keys(&mut state);
+        state
+    }
+    let (name, builder) = (String::from("alice"), JointLimiter::<Dimensions>::builder());
+    let builder = builder.dimension("user", [Quota::per_hour(1)]).dimension("tenant", [Quota::per_hour(1)]);
+    let limiter = builder.tier(1, "paid", [Quota::per_hour(2)]).build().unwrap();
+    let paid = limiter.tier(1, "paid").unwrap();
+    for keys in [hash((&name, &7)), hash((Some("alice"), 7)), hash(&("alice", Some(&7)))] {
+        assert_eq!(keys, hash(("alice", 7)));
+    }
+    assert_eq!(hash((Absent, 7)), hash((None::<&str>, 7)));
+    let others = [hash(("bob", 7)), hash(("alice", 8)), hash((Absent, 7)), hash(("alice", paid.key(7)))];
+    assert!(others.iter().all(|other| *other != hash(("alice", 7))));
 }
 
 /// What is written is what is meant: no type has to be named.

@@ -8,7 +8,7 @@ use crate::decision::{Denial, place_of};
 use crate::direct::DirectLimiter;
 use crate::engine::Engine;
 use crate::joint::JointLimiter;
-use crate::keys::Dimensions;
+use crate::dimensions::Dimensions;
 use crate::limiter::Limiter;
 use crate::quota::Quota;
 

@@ -157,6 +157,50 @@ fn the_format_of_zeek() {
 }
 
 #[test]
+fn the_format_of_haproxy() {
+    let scratch = Scratch::new("haproxy");
+    for syslog in ["", "Mar  2 08:00:00 lb1 haproxy[812]: ", "<134>1 2026-03-02T09:00:00+01:00 lb1 haproxy 812 - - "] {
+        let log = write_sample(|at, request| {
+            let Request { client, time, method, path, query, status, .. } = request;
+            let start = if at == 0 { format!("{syslog}Proxy http-in started.\n") } else { String::new() };
+            format!(
+                "{start}{syslog}{client}:{} [{}.000] http-in~ app/srv1 10/0/30/69/109 {status} 2750 - - ---- \
+                 1/1/1/1/0 0/0 {{example.org|curl}} {{}} \"{method} {path}?{query} HTTP/1.1\"",
+                30_000 + at,
+                &time[..20]
+            )
+        });
+        let log = scratch.with("haproxy.log", log);
+        compare_by(&["client", "client,path", "method"], &scratch, &[], &log, 1);
+        compare_by(&["client"], &scratch, &["--log-format", "haproxy"], &log, 1);
+    }
+}
+
+#[test]
+fn the_format_of_aws_load_balancers() {
+    let scratch = Scratch::new("alb");
+    let log = write_sample(|at, request| {
+        let Request { client, method, path, query, status, .. } = request;
+        let (date, time) = request.date_and_time();
+        let start = if at == 0 { "https 2026-03-02T08:00\n" } else { "" };
+        format!(
+            "{start}https 2026-03-03T00:00:00.186641Z app/lb/50dc6c495c0c9188 {client}:2817 10.0.0.1:80 0.086 0.048 \
+             0.037 {status} 200 0 57 \"{method} https://www.example.com:443{path}?{query} HTTP/1.1\" \"curl/7.46.0\" \
+             ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:elasticloadbalancing:x \"Root=1-58337281-1d84f3d7\" \
+             \"www.example.com\" \"arn:aws:acm:x\" 1 {date}T{time}.000000Z \"authenticate,forward\" \"-\" \"-\" \
+             \"10.0.0.1:80\" \"200\" \"-\" \"-\" TID_1234"
+        )
+    });
+    let log = scratch.with("alb.log", log);
+    compare_by(&["client", "client,path", "method"], &scratch, &[], &log, 1);
+    compare_by(&["client"], &scratch, &["--log-format", "alb"], &log, 1);
+    let output = replay(&["--limit", "20", "--per", "10s", "--time-column", "time", &log]);
+    assert!(text(&output.stdout).contains("all at 2026-03-03"), "{}", text(&output.stdout));
+    let output = replay(&["--limit", "20", "--per", "10s", "--key", "user", &log]);
+    assert!(text(&output.stderr).contains("has no column for the key user"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn lines_of_syslog_by_a_pattern() {
     let scratch = Scratch::new("syslog");
     let log = write_sample(|at, request| {

@@ -55,8 +55,9 @@ pub(crate) fn parser_for(lines: &mut Lines, wanted: &Wanted) -> Result<Box<dyn L
 fn unknown(first: &[&[u8]]) -> FileError {
     let guess = first.iter().filter(|line| !is_binary(line)).find_map(|line| guess::guess(line));
     let remedy = guess.map(|guess| {
-        let year = if guess.needs_year { " --year YYYY" } else { "" };
-        let pattern = format!("--pattern '{}'{year}", guess.pattern);
+        let format = guess.format.map(|format| format!(" --time-format '{format}'")).unwrap_or_default();
+        let year = guess.year.map(|year| format!(" --year {year}")).unwrap_or_default();
+        let pattern = format!("--pattern '{}'{format}{year}", guess.pattern);
         if guess.has_client {
             format!("a time and an address are in them, which {pattern} reads")
         } else {

@@ -28,6 +28,7 @@
 //! ```
 
 mod admitted;
+mod around;
 mod cache;
 mod charge;
 mod each_tuple;
@@ -35,6 +36,7 @@ mod gate;
 mod key_error;
 mod limits;
 mod missing;
+mod notice;
 mod path;
 #[cfg(feature = "redis")]
 mod policy_limiter;
@@ -45,11 +47,13 @@ mod values;
 mod waits;
 
 pub use admitted::Admitted;
+pub use around::Around;
 pub use charge::{Charge, Told};
 pub use gate::{AtOnce, Gate, JointKey};
 pub use key_error::KeyError;
 pub use limits::{Denied, Limits, Options, Outcome, OutcomeLater};
 pub use missing::Missing;
+pub use notice::Notice;
 #[cfg(feature = "redis")]
 pub use path::put_path;
 pub use path::{hash_path, same_path};

@@ -2,13 +2,17 @@
 
 use core::future::Future;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::around::{Around, Outer};
 use super::cache::Cache;
 use super::charge::{Charge, Loan, State, Told};
 use super::gate::{AtOnce, Gate, Granted, Item, Refusal, Request, Tell, Verdict};
+use super::notice::Notice;
 use super::prepared::{Current, Prepared, check_name};
 use super::values::{FieldValue, written};
 use crate::headers::{Headers, SEPARATOR};
@@ -19,7 +23,8 @@ use crate::problem::{DenialKind, Problem};
 /// The options of middleware.
 #[derive(Debug, Clone)]
 pub struct Options {
-    name: Box<str>,
+    /// `default`, if there is none.
+    name: Option<Box<str>>,
     /// The unit of permits.
     pub unit: QuotaUnit,
     /// The header fields that tell clients their limits.
@@ -41,7 +46,7 @@ impl Default for Options {
     /// draft 11. Refunds nothing.
     fn default() -> Self {
         Self {
-            name: "default".into(),
+            name: None,
             unit: QuotaUnit::default(),
             headers: Headers::default(),
             all_limits: false,
@@ -61,8 +66,17 @@ impl Options {
     /// [`PolicyError`] when the name is empty, longer than 32 bytes or not printable ASCII.
     pub fn set_name(&mut self, name: &str) -> Result<(), PolicyError> {
         check_name(name)?;
-        self.name = name.into();
+        self.name = Some(name.into());
         Ok(())
+    }
+
+    /// The name inside of so many limits without a name.
+    fn name_inside(&self, unnamed: usize) -> Cow<'_, str> {
+        match (&self.name, unnamed) {
+            (Some(name), _) => Cow::Borrowed(name),
+            (None, 0) => Cow::Borrowed("default"),
+            (None, unnamed) => Cow::Owned(format!("default-{}", unnamed + 1)),
+        }
     }
 }
 
@@ -76,8 +90,14 @@ pub struct Limits<L, V> {
 pub(crate) struct Inner<L, V> {
     pub(crate) limiter: Arc<L>,
     options: Options,
-    prepared: Cache<V>,
+    /// By the number of limits without a name around this one, if that is without a name.
+    prepared: [Cache<V>; MOST_UNNAMED + 1],
+    /// Whether it has been told that the limiter is asked twice.
+    is_noticed: AtomicBool,
 }
+
+/// The most limits without a name around a limit that are told apart.
+const MOST_UNNAMED: usize = 3;
 
 /// The outcome of a request.
 #[derive(Debug)]
@@ -117,7 +137,7 @@ impl<L, V> Limits<L, V> {
     /// The limiter with these options.
     #[must_use]
     pub fn new(limiter: Arc<L>, options: Options) -> Self {
-        Self { inner: Arc::new(Inner { limiter, options, prepared: Cache::default() }) }
+        Self { inner: Arc::new(Inner { limiter, options, prepared: Default::default(), is_noticed: false.into() }) }
     }
 
     /// The limiter.
@@ -138,6 +158,32 @@ impl<L, V> Limits<L, V> {
         let mut options = self.inner.options.clone();
         change(&mut options);
         Self::new(Arc::clone(&self.inner.limiter), options)
+    }
+}
+
+impl<L, V> Limits<L, V> {
+    /// This limit, as the limits inside see it. `is_asked` tells whether the limiter has decided the
+    /// request.
+    #[must_use]
+    pub fn around<K>(&self, is_asked: bool) -> Around
+    where
+        L: Gate<K>,
+    {
+        let Inner { options, prepared, .. } = &*self.inner;
+        let may_have_none = options.name.is_none() && options.headers == Headers::Draft11 && !L::HAS_DIMENSIONS;
+        let is_unnamed = may_have_none && prepared[0].first().is_none_or(|first| first.is_unnamed());
+        Around::new(if is_asked { self.address() } else { 0 }, is_unnamed)
+    }
+
+    /// Tells once that the limiter has decided the current request already.
+    #[must_use]
+    pub fn notice(&self) -> Option<Notice> {
+        let is_twice = Outer::here().has(self.address());
+        (is_twice && !self.inner.is_noticed.swap(true, Ordering::Relaxed)).then_some(Notice::Twice)
+    }
+
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.inner.limiter).addr()
     }
 }
 
@@ -276,18 +322,20 @@ impl<L, V: FieldValue> Inner<L, V> {
     where
         L: Gate<K>,
     {
-        match self.prepared.first().filter(|first| first.is_of(&*self.limiter, keys)) {
+        let unnamed = if self.options.name.is_some() { 0 } else { Outer::here().unnamed().min(MOST_UNNAMED) };
+        match self.prepared[unnamed].first().filter(|first| first.is_of(&*self.limiter, keys)) {
             Some(first) => look(first),
-            None => self.prepared_later(keys, look),
+            None => self.prepared_later(keys, unnamed, look),
         }
     }
 
-    fn prepared_later<K, R>(&self, keys: &K, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
+    fn prepared_later<K, R>(&self, keys: &K, unnamed: usize, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
     where
         L: Gate<K>,
     {
         let current = Current::of(&*self.limiter, keys);
-        self.prepared.find_or_make(&current, || current.prepare(&self.options.name, self.options.unit), look)
+        let make = || current.prepare(&self.options.name_inside(unnamed), self.options.unit);
+        self.prepared[unnamed].find_or_make(&current, make, look)
     }
 }
 

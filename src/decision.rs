@@ -2,6 +2,7 @@
 
 mod answer;
 mod denial;
+mod named;
 mod status;
 #[cfg(all(test, not(tollgate_loom)))]
 mod tests;
@@ -11,5 +12,8 @@ mod written;
 pub(crate) use answer::FastDecision;
 pub use answer::{Admission, Decision};
 pub use denial::{Denial, DenialReason};
+pub use named::NamedQuotas;
+#[cfg(feature = "macros")]
+pub(crate) use named::place_of;
 pub(crate) use status::{Left, PerQuota};
 pub use status::{QuotaStatus, Status};

@@ -282,6 +282,8 @@ mod direct;
 mod joint;
 mod limiter;
 
+#[cfg(feature = "macros")]
+mod attribute;
 mod builder;
 mod caps;
 mod change;
@@ -331,7 +333,7 @@ pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};
 pub use clock::TokioClock;
 pub use clock::{AnyClock, Clock, CoarseClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
-pub use decision::{Admission, Decision, Denial, DenialReason, QuotaStatus, Status};
+pub use decision::{Admission, Decision, Denial, DenialReason, NamedQuotas, QuotaStatus, Status};
 pub use direct::{DirectLimiter, DirectLimiterBuilder};
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};

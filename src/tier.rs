@@ -126,6 +126,12 @@ impl Tiers {
         u8::try_from(self.dimensions + place).ok().map(Tier)
     }
 
+    /// Whether there are any.
+    #[cfg(feature = "macros")]
+    pub(crate) fn any(&self) -> bool {
+        !self.all.is_empty()
+    }
+
     /// The dimension of a slot.
     pub(crate) fn dimension_of(&self, slot: usize) -> usize {
         slot.checked_sub(self.dimensions).map_or(slot, |tier| self.all[tier].0)

@@ -31,6 +31,8 @@ pub struct Denial {
     violated: u8,
     /// A bit for each of these dimensions whose quota denies.
     by_quota: u8,
+    /// The place of the [`NamedQuotas`](super::NamedQuotas), counted from one.
+    pub(super) named: u16,
 }
 
 impl Denial {
@@ -39,7 +41,7 @@ impl Denial {
 
     pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, quota: u8) -> Self {
         let by_quota = matches!(reason, DenialReason::Quota) as u8;
-        Self { retry_after_ns, reason, quota, dimension: 0, violated: 1, by_quota }
+        Self { retry_after_ns, reason, quota, dimension: 0, violated: 1, by_quota, named: 0 }
     }
 
     /// The same denial, by this dimension of several.
@@ -80,6 +82,12 @@ impl Denial {
             0 => Some(1),
             ns => Some(ns.div_ceil(1_000_000_000)),
         }
+    }
+
+    /// The same denial, of a function with these quotas.
+    #[cfg(feature = "macros")]
+    pub(crate) const fn with_named(self, named: u16) -> Self {
+        Self { named, ..self }
     }
 
     /// The same denial with another wait.

@@ -8,7 +8,8 @@ use tollgate::{CostExceedsLimit, Denial, DenialReason};
 
 use crate::grpc::PercentEncoded;
 use crate::headers::{Headers, Line};
-use crate::limit::ServiceLimit;
+use crate::limit::{ServiceLimit, Usage};
+use crate::policy::Policies;
 use crate::seconds::retry_after;
 
 /// Why a request is denied or rejected, as clients see it.
@@ -146,7 +147,17 @@ impl From<DenialReason> for DenialKind {
 pub struct Problem<'a> {
     kind: DenialKind,
     wait: Duration,
-    violated: &'a [ServiceLimit<'a>],
+    violated: Violated<'a>,
+    /// Those of the limit of a call; middleware has prepared a field of its own.
+    policies: Option<&'a Policies>,
+}
+
+/// The violated limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Violated<'a> {
+    These(&'a [ServiceLimit<'a>]),
+    /// That of a call, which is kept without a place of its own.
+    One(ServiceLimit<'a>),
 }
 
 impl<'a> Problem<'a> {
@@ -155,19 +166,19 @@ impl<'a> Problem<'a> {
     #[must_use]
     pub const fn new(kind: DenialKind, wait: Duration) -> Self {
         let wait = if kind.waiting_helps() { wait } else { Duration::MAX };
-        Self { kind, wait, violated: &[] }
+        Self { kind, wait, violated: Violated::These(&[]), policies: None }
     }
 
     /// The same answer, with the violated limits.
     #[must_use]
     pub const fn violated<'b>(self, violated: &'b [ServiceLimit<'b>]) -> Problem<'b> {
-        Problem { kind: self.kind, wait: self.wait, violated }
+        Problem { kind: self.kind, wait: self.wait, violated: Violated::These(violated), policies: None }
     }
 
     /// The same answer without the violated limits, to keep it.
     #[must_use]
     pub const fn without_limits(&self) -> Problem<'static> {
-        Problem { kind: self.kind, wait: self.wait, violated: &[] }
+        Problem::new(self.kind, self.wait)
     }
 
     /// Why the request is denied.
@@ -224,12 +235,15 @@ impl<'a> Problem<'a> {
 
     /// All violated limits.
     #[must_use]
-    pub const fn violated_limits(&self) -> &'a [ServiceLimit<'a>] {
-        self.violated
+    pub const fn violated_limits(&self) -> &[ServiceLimit<'a>] {
+        match &self.violated {
+            Violated::These(limits) => limits,
+            Violated::One(limit) => core::slice::from_ref(limit),
+        }
     }
 
     fn tightest(&self) -> Option<ServiceLimit<'a>> {
-        ServiceLimit::tightest(self.violated.iter().copied())
+        ServiceLimit::tightest(self.violated_limits().iter().copied())
     }
 
     /// The value of `Retry-After`, in seconds; `None` if no wait helps.
@@ -238,13 +252,20 @@ impl<'a> Problem<'a> {
         retry_after(self.wait)
     }
 
-    /// Passes the name and the value of each header field of the answer to `field`, without
-    /// [the one that is always the same](Headers::policy_field). Nothing is allocated.
+    /// Passes the name and the value of each header field of the answer to `field`. Nothing is
+    /// allocated.
+    ///
+    /// The answer to a call that the attribute `rate_limit` denies has
+    /// [the field that is always the same](Headers::policy_field), too. For other answers, write it
+    /// beside these.
     pub fn write_fields(&self, headers: Headers, mut field: impl FnMut(&'static str, &[u8])) {
+        if let Some((name, value)) = self.policies.and_then(|policies| headers.policy_field(policies)) {
+            field(name, value.as_bytes());
+        }
         if let Some(seconds) = self.retry_after() {
             field("retry-after", itoa::Buffer::new().format(seconds).as_bytes());
         }
-        headers.write(self.violated.iter().copied(), &mut field);
+        headers.write(self.violated_limits().iter().copied(), &mut field);
         field("cache-control", b"no-store");
         field("content-type", b"application/problem+json");
     }
@@ -268,11 +289,11 @@ impl<'a> Problem<'a> {
             self.write_detail(out)?;
             out.write_str("\"")?;
         }
-        for (at, limit) in self.violated.iter().enumerate() {
+        for (at, limit) in self.violated_limits().iter().enumerate() {
             out.write_str(if at == 0 { ",\"violated-policies\":[" } else { "," })?;
             out.write_str(limit.policy().quoted())?;
         }
-        out.write_str(if self.violated.is_empty() { "}" } else { "]}" })
+        out.write_str(if self.violated_limits().is_empty() { "}" } else { "]}" })
     }
 
     /// The body.
@@ -319,9 +340,40 @@ fn write_all<const N: usize>(out: &mut impl fmt::Write, texts: [&str; N]) -> fmt
     texts.into_iter().try_for_each(|text| out.write_str(text))
 }
 
+/// A denial by the attribute `rate_limit` has the policies of its limiter, and shows the quota that
+/// decides the wait without permits left. A limiter without dimensions has the name of the function.
+///
+/// ```
+/// use tollgate::{Quota, rate_limit};
+/// use tollgate_http::{Headers, Problem};
+///
+/// #[rate_limit(limit = 1, per = "1m")]
+/// fn report() -> Result<(), Problem<'static>> {
+///     Ok(())
+/// }
+///
+/// assert!(report().is_ok());
+/// let problem = report().unwrap_err();
+/// assert_eq!((problem.quota(), problem.limit(), problem.remaining()), (Some("report"), Some(1), Some(0)));
+/// problem.write_fields(Headers::Draft11, |name, value| match name {
+///     "ratelimit-policy" => assert_eq!(value, br#""report";q=1;w=60"#),
+///     "ratelimit" => assert_eq!(value, br#""report";r=0;t=60"#),
+///     _ => {}
+/// });
+/// ```
 impl From<&Denial> for Problem<'static> {
     fn from(denial: &Denial) -> Self {
-        Self::new(denial.reason().into(), denial.retry_after())
+        let problem = Self::new(denial.reason().into(), denial.retry_after());
+        let Some(named) = denial.named_quotas() else { return problem };
+        let policies = Policies::of_call(named);
+        let before: usize = named.dimensions().take(denial.dimension()).map(|(_, quotas)| quotas.len()).sum();
+        let decides = policies.and_then(|policies| policies.get(before + denial.quota()));
+        let usage = Usage { remaining: 0, next_after: problem.wait };
+        let violated = match decides {
+            Some(policy) if problem.kind == DenialKind::Quota => Violated::One(policy.violated(usage, problem.wait)),
+            _ => problem.violated,
+        };
+        Self { violated, policies, ..problem }
     }
 }
 

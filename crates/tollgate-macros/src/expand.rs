@@ -35,7 +35,7 @@ pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
             let message = "a store is asked by `.await`: make the function `async`, or decide in process by `limiter`";
             return Err(Error::new(store.span(), message));
         }
-        (None, Limits::Store(_)) => Some((asked(args), quote!(::tollgate_redis::AcquireError))),
+        (None, Limits::Store(_)) => Some((asked(args, &function), quote!(::tollgate_redis::AcquireError))),
         (None, Limits::Own(_) | Limits::Limiter(_)) => None,
     };
     if let Some((asked, refused)) = with_one_error {
@@ -52,7 +52,7 @@ pub(crate) fn expand(args: &Args, function: Function) -> Result<TokenStream> {
         };
         return Ok(function.with(&prologue));
     }
-    let asked = asked(args);
+    let asked = asked(args, &function);
     let denied = Answer {
         refused: quote!(#tollgate::Denial),
         name: "on_denied",
@@ -118,8 +118,8 @@ fn failure(args: &Args) -> Failure {
     }
 }
 
-/// The expression that asks the limiter.
-fn asked(args: &Args) -> TokenStream {
+/// The expression that asks the limiter. A denial tells the quotas of the limiter.
+fn asked(args: &Args, function: &Function) -> TokenStream {
     let here = from(Span::call_site());
     let Args { limits, key, cost, tollgate, .. } = args;
     let (method, cost_tokens) = match cost {
@@ -128,6 +128,10 @@ fn asked(args: &Args) -> TokenStream {
         Cost::Computed(cost) => (quote_spanned!(here=> try_acquire_n), Some(typed(cost))),
     };
     let cost_tokens = cost_tokens.into_iter();
+    let answer = match failure(args) {
+        Failure::Never => quote!(#tollgate::Decision),
+        Failure::Impossible | Failure::With(_) => quote!(::core::result::Result<#tollgate::Decision, _>),
+    };
     match limits {
         Limits::Own(quotas) => {
             let known = if let Cost::Literal(cost, span) = cost { Some((*cost, *span)) } else { None };
@@ -135,7 +139,15 @@ fn asked(args: &Args) -> TokenStream {
             items.extend(own_limiter(quotas, key, tollgate));
             let key = own_key(key);
             let arguments = key.into_iter().chain(cost_tokens);
-            quote_spanned!(here=> { #items __TOLLGATE_LIMITER.#method(#(#arguments),*) })
+            let named = named(args, function, here);
+            quote_spanned! {here=>
+                {
+                    #items
+                    let limiter = &*__TOLLGATE_LIMITER;
+                    let outcome: #answer = limiter.#method(#(#arguments),*);
+                    #named
+                }
+            }
         }
         Limits::Limiter(limiter) => {
             let place = from(limiter.span());
@@ -148,7 +160,15 @@ fn asked(args: &Args) -> TokenStream {
                 }
             };
             let arguments = key.into_iter().chain(cost_tokens);
-            quote_spanned!(place=> { #items (#limiter).#method(#(#arguments),*) })
+            let named = named(args, function, place);
+            quote_spanned! {place=>
+                {
+                    #items
+                    let limiter = &#limiter;
+                    let outcome: #answer = limiter.#method(#(#arguments),*);
+                    #named
+                }
+            }
         }
         Limits::Store(limiter) => {
             let keys = match key {
@@ -158,6 +178,26 @@ fn asked(args: &Args) -> TokenStream {
             let arguments = keys.into_iter().chain(cost_tokens);
             quote_spanned!(from(limiter.span())=> (#limiter).#method(#(#arguments),*).await)
         }
+    }
+}
+
+/// The variable `outcome`. Its denial gets the quotas of the variable `limiter`.
+fn named(args: &Args, function: &Function, place: Span) -> TokenStream {
+    let (tollgate, name) = (&args.tollgate, function.name());
+    let named = quote_spanned!(place=> #tollgate::Decision::Denied(limiter.denied_by(#name, denial)));
+    match failure(args) {
+        Failure::Never => quote_spanned! {place=>
+            match outcome {
+                #tollgate::Decision::Denied(denial) => #named,
+                outcome => outcome,
+            }
+        },
+        Failure::Impossible | Failure::With(_) => quote_spanned! {place=>
+            match outcome {
+                ::core::result::Result::Ok(#tollgate::Decision::Denied(denial)) => ::core::result::Result::Ok(#named),
+                outcome => outcome,
+            }
+        },
     }
 }
 

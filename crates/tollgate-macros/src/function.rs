@@ -2,6 +2,7 @@
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::quote;
+use syn::ext::IdentExt as _;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Result, ReturnType, Signature, Token, Type, Visibility};
@@ -42,6 +43,15 @@ impl Parse for Function {
 }
 
 impl Function {
+    /// The name of the function's limit: its own, as far as a quota can have it.
+    pub(crate) fn name(&self) -> String {
+        /// `tollgate::Quota::MAX_NAME`.
+        const MAX_NAME: usize = 32;
+        let name = self.signature.ident.unraw().to_string();
+        let name: String = name.chars().map(|char| if char.is_ascii() { char } else { '-' }).collect();
+        name[..name.len().min(MAX_NAME)].to_owned()
+    }
+
     /// The place for a message about the returned type.
     pub(crate) fn returned(&self) -> Span {
         match &self.signature.output {

@@ -349,6 +349,12 @@ use syn::Error;
 /// compiled examples. Attributes above and below (`#[axum::debug_handler]`,
 /// `#[get("/")]`) stay as they are.
 ///
+/// The answer shows the limit that denied the call, in `RateLimit-Policy`, `RateLimit` and
+/// `violated-policies`, beside those of layers outside. Its name is that of the function, unless the
+/// quota or its dimension has a name. `r` is 0, also where a call of a smaller cost would pass. An
+/// admitted call adds no fields. A denial shows no limit with `store` or `wait`, nor where keys have
+/// tiers or quotas of their own.
+///
 /// # Panics
 /// The expansion does not panic. The limiter of the function itself is made of checked constants.
 #[proc_macro_attribute]

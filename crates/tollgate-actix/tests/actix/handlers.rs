@@ -1,12 +1,12 @@
 //! `#[rate_limit]` above handlers of a real server.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use crate::server::Server;
+use crate::server::{Server, item};
 use actix_web::{App, HttpRequest, HttpResponse, Responder, ResponseError, get, post, web};
-use tollgate::{Denial, Limiter, MockClock, Quota, rate_limit};
-use tollgate_actix::Denied;
+use tollgate::{Denial, DirectLimiter, Limiter, MockClock, Quota, rate_limit};
+use tollgate_actix::{Denied, RateLimit};
 
 static CLOCK: LazyLock<MockClock> = LazyLock::new(MockClock::new);
 static LIMITER: LazyLock<Limiter<(String, String), MockClock>> = LazyLock::new(|| {
@@ -119,4 +119,24 @@ fn a_cost_above_the_limit_is_another_answer() {
     assert_eq!(send("123456"), (422, false));
     assert_eq!(send("12345"), (200, false));
     assert_eq!(send("1"), (429, true));
+}
+
+#[rate_limit(limit = 1, per = "30m", on_denied = |denial| Denied::from(denial).error_response())]
+async fn inner() -> HttpResponse {
+    HttpResponse::Ok().body("hello")
+}
+
+#[test]
+fn a_denial_by_an_attribute_inside_a_limit_shows_its_own_limit_too() {
+    let outer = RateLimit::new(Arc::new(DirectLimiter::with_clock(Quota::per_minute(5), MockClock::new()).unwrap()));
+    let server = Server::of(move || App::new().route("/", web::get().to(inner)).wrap(outer.clone()));
+    assert_eq!(server.status("/"), 200);
+    let denied = server.get("/", &[]);
+    let wait: i64 = denied.field("retry-after").unwrap().parse().unwrap();
+    assert_eq!(denied.status, 429);
+    let policies = [item("inner", [("q", 1), ("w", 1_800)]), item("default", [("q", 5), ("w", 60)])];
+    assert_eq!(denied.all("ratelimit-policy"), policies);
+    let limits = [item("inner", [("r", 0), ("t", wait)]), item("default", [("r", 3), ("t", 60)])];
+    assert_eq!(denied.all("ratelimit"), limits);
+    assert_eq!(denied.json()["violated-policies"], serde_json::json!(["inner"]));
 }

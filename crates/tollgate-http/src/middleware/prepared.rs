@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tollgate::Quota;
+use tollgate::{NamedQuotas, Quota};
 
 use super::gate::Item;
 use super::gate::sealed::Ask;
@@ -22,6 +22,8 @@ pub(crate) struct Prepared<V> {
     policies: Option<Policies>,
     /// The value of `RateLimit-Policy`, as the framework has it.
     field: Option<V>,
+    /// Whether a quota has the name of the limiter.
+    is_unnamed: bool,
 }
 
 /// The quotas of a dimension.
@@ -91,7 +93,8 @@ impl<'a> Current<'a> {
         }
         let policies = self.policies(name, unit).ok();
         let field = policies.as_ref().and_then(|policies| V::of(Bytes::copy_from_slice(policies.value().as_bytes())));
-        Prepared { quotas, policies, field }
+        let has_none = |(name, quotas): &Dimension<'_>| name.is_none() && quotas.iter().any(|it| it.name().is_none());
+        Prepared { quotas, policies, field, is_unnamed: self.dimensions().any(has_none) }
     }
 
     /// A policy for each quota, dimension by dimension. `name` is for quotas without a dimension.
@@ -153,6 +156,11 @@ impl Policies {
         let dimensions = dimensions.into_iter().map(|(name, quotas)| (Some(name), quotas.into()));
         Current::new(dimensions).policies("default", QuotaUnit::Requests)
     }
+
+    /// The policies of the quotas that an attribute's denial tells.
+    pub(crate) fn of_call(quotas: &'static NamedQuotas) -> Option<&'static Self> {
+        quotas.prepared(|| Self::of_dimensions(quotas.dimensions()).ok())?.as_ref()
+    }
 }
 
 /// The name, with a number if it is taken.
@@ -207,6 +215,11 @@ impl<V> Prepared<V> {
     /// The value of `RateLimit-Policy`, if there is one.
     pub(crate) const fn field(&self) -> Option<&V> {
         self.field.as_ref()
+    }
+
+    /// Whether a quota has the name of the limiter: neither its own, nor that of a dimension.
+    pub(crate) const fn is_unnamed(&self) -> bool {
+        self.is_unnamed
     }
 
     /// The limits that an admitted request leaves of these quotas.

@@ -1,7 +1,8 @@
 //! What handlers of axum have of the layer, in a real server: a charge, and the client's address.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRef, State};
@@ -10,11 +11,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use http_body_util::{BodyExt, Full};
+use tollgate::{DirectLimiter, JointLimiter, MockClock, rate_limit};
+use tollgate_http::Problem;
 use tollgate_tower::{Admitted, Client, ClientIp, Limiter, Quota, RateLimitLayer, Rejected, TrustedProxies};
 use tower::ServiceExt;
 
-use crate::common::items;
-use crate::served::support::{Connection, raw, serve};
+use crate::common::{item, items};
+use crate::served::support::{self, Connection, raw, serve};
 
 type Attempts = RateLimitLayer<Limiter<(String, IpAddr)>>;
 
@@ -91,5 +94,66 @@ async fn a_handler_is_told_the_permits_left() {
     let address = serve(Router::new().route("/", get(left)).layer(limit)).await;
     for expected in ["2 left", "1 left", "0 left"] {
         assert!(raw(address, "GET / HTTP/1.1\nHost: a\n").await.ends_with(expected));
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Its own limiter, with a quota that has a name and one that has none.
+#[rate_limit(policy = [Quota::new(2, MINUTE), Quota::per_hour(900).named("hourly")], key = uri.path())]
+async fn r#priced(uri: axum::http::Uri) -> Result<&'static str, Problem<'static>> {
+    Ok("priced")
+}
+
+static JOINT: LazyLock<JointLimiter<(u8, u8), MockClock>> = LazyLock::new(|| {
+    let builder = JointLimiter::builder().dimension("user", [Quota::per_minute(9)]);
+    builder.dimension("report", [Quota::per_minute(1)]).clock(MockClock::new()).build().unwrap()
+});
+
+/// The caller's limiter, whose dimensions have names.
+#[rate_limit(limiter = JOINT, keys = (&1, &2), on_error = |_| unreachable!())]
+async fn report() -> Result<&'static str, Problem<'static>> {
+    Ok("report")
+}
+
+static DIRECT: LazyLock<DirectLimiter<MockClock>> =
+    LazyLock::new(|| DirectLimiter::with_clock(Quota::per_minute(1), MockClock::new()).unwrap());
+
+/// The caller's limiter without a name.
+#[rate_limit(limiter = DIRECT, on_denied = |denial| Problem::from(denial).into_response())]
+async fn stamp() -> Response {
+    "stamp".into_response()
+}
+
+#[tokio::test]
+async fn a_denial_by_an_attribute_inside_a_layer_shows_its_own_limit_too() {
+    let outer = Arc::new(DirectLimiter::with_clock(Quota::per_minute(50), MockClock::new()).unwrap());
+    let app = Router::new().route("/priced", get(priced)).route("/report", get(report)).route("/stamp", get(stamp));
+    let mut connection = Connection::open(serve(app.layer(RateLimitLayer::new(outer))).await).await;
+    let mut outer_left = 50;
+    for (path, admitted, inner_policies, violated) in [
+        (
+            "/priced",
+            2,
+            vec![item("priced-1m", [("q", 2), ("w", 60)]), item("hourly", [("q", 900), ("w", 3600)])],
+            "priced-1m",
+        ),
+        ("/report", 1, vec![item("user", [("q", 9), ("w", 60)]), item("report", [("q", 1), ("w", 60)])], "report"),
+        ("/stamp", 1, vec![item("stamp", [("q", 1), ("w", 60)])], "stamp"),
+    ] {
+        for _ in 0..admitted {
+            assert_eq!(connection.send(support::get(path)).await.status, 200, "{path}");
+        }
+        let denied = connection.send(support::get(path)).await;
+        outer_left -= admitted + 1;
+        assert_eq!(denied.status, 429, "{path}");
+        let wait: u64 = denied.one("retry-after").parse().unwrap();
+        let all = |name| denied.all(name).into_iter().flat_map(items).collect::<Vec<_>>();
+        let policies = [inner_policies, vec![item("default", [("q", 50), ("w", 60)])]].concat();
+        assert_eq!(all("ratelimit-policy"), policies, "{path}");
+        let limits = [item(violated, [("r", 0), ("t", wait)]), item("default", [("r", outer_left), ("t", 60)])];
+        assert_eq!(all("ratelimit"), limits, "{path}");
+        let body: serde_json::Value = serde_json::from_slice(&denied.body).unwrap();
+        assert_eq!(body["violated-policies"], serde_json::json!([violated]), "{path}");
     }
 }

@@ -1,5 +1,6 @@
 //! Warnings: one of a server that removes keys for want of memory, and one of a shared name.
 
+#[path = "redis/support/mod.rs"]
 mod support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,0 +1,9 @@
+//! What a caller sees of a real server, by the server's own clock.
+
+mod cluster;
+mod keys;
+mod leases;
+mod refunds;
+mod sharing;
+mod together;
+mod values;

@@ -202,8 +202,9 @@ fn of_error(error: &RedisError) -> CallError {
 fn of_code(code: &str, details: Option<&str>) -> CallError {
     let cause = match code {
         "TOLLGATE" => return CallError::Refused(details.unwrap_or_default().to_owned()),
-        "NOSCRIPT" | "OOM" | "READONLY" | "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN"
-        | "NOREPLICAS" | "MISCONF" | "MOVED" | "ASK" => Cause::ServerNotReady,
+        "NOSCRIPT" | "OOM" | "READONLY" | "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "NOREPLICAS"
+        | "MISCONF" => Cause::ServerNotReady,
+        "MOVED" | "ASK" | "TRYAGAIN" => Cause::OtherNode,
         "NOAUTH" | "WRONGPASS" | "NOPERM" => Cause::NotPermitted,
         "CROSSSLOT" => Cause::OtherSlot,
         _ => return CallError::Unavailable(Unavailable::perhaps_charged(Cause::Protocol)),

@@ -306,8 +306,16 @@ pub enum Cause {
     /// slots of this node go on: it is no failure for the
     /// [breaker](crate::StoreBuilder::breaker).
     OtherNode,
-    /// The server does not let this user run scripts, or the password is wrong.
+    /// The server does not let this user run scripts, or the password is wrong. If the request is
+    /// perhaps charged, the user has lost a right since the connection was made; the next request names
+    /// it.
     NotPermitted,
+    /// The server does not let this user run a command on keys of the store's prefix. Nothing was
+    /// written. The README lists the commands.
+    CommandNotPermitted {
+        /// The name of the command.
+        command: &'static str,
+    },
     /// The keys of the dimensions are on different nodes of a cluster: see
     /// [`RedisJointLimiterBuilder::hash_tag`](crate::RedisJointLimiterBuilder::hash_tag).
     OtherSlot,
@@ -333,6 +341,13 @@ impl fmt::Display for Cause {
             Self::ServerNotReady => "the server is not ready",
             Self::OtherNode => "the slot of the key is on another node of the cluster",
             Self::NotPermitted => "the server does not permit scripts to this user",
+            Self::CommandNotPermitted { command } => {
+                return write!(
+                    f,
+                    "the server does not permit {command} to this user on keys of the store's prefix: grant it by ACL \
+                     SETUSER"
+                );
+            }
             Self::OtherSlot => "the keys are on different nodes of a cluster: set a hash tag",
             Self::Protocol => "the answer is not one of this protocol",
         })

@@ -92,7 +92,9 @@ impl Link {
             Ok(Ok(value)) => {
                 line.answered();
                 match value {
-                    Value::ServerError(error) => Err(of_code(error.code(), error.details())),
+                    Value::ServerError(error) => {
+                        Err(of_code(error.code(), error.details())).inspect_err(|error| self.renew(&line, error))
+                    }
                     value => Ok(value),
                 }
             }
@@ -100,7 +102,7 @@ impl Link {
                 if error.is_io_error() || error.is_unrecoverable_error() {
                     self.give_up(line.number);
                 }
-                Err(of_error(&error))
+                Err(of_error(&error)).inspect_err(|error| self.renew(&line, error))
             }
             Err(_) => {
                 if line.timed_out() {
@@ -160,6 +162,13 @@ impl Link {
         sender.send_replace(Some(made));
     }
 
+    /// A user who has lost a right since: the next connection names it.
+    fn renew(&self, line: &Line, error: &CallError) {
+        if matches!(error, CallError::Unavailable(error) if error.cause() == Cause::NotPermitted) {
+            self.give_up(line.number);
+        }
+    }
+
     /// The next call makes another connection, unless one has been made since.
     fn give_up(&self, number: u64) {
         let mut current = self.current();
@@ -189,7 +198,7 @@ fn is_unknown_script(reply: &Result<Value, RedisError>) -> bool {
     }
 }
 
-fn of_error(error: &RedisError) -> CallError {
+pub(crate) fn of_error(error: &RedisError) -> CallError {
     match error.kind() {
         ErrorKind::Server(_) | ErrorKind::Extension => of_code(error.code().unwrap_or_default(), error.detail()),
         _ if error.is_io_error() => CallError::Unavailable(Unavailable::perhaps_charged(Cause::Disconnected)),
@@ -205,9 +214,18 @@ fn of_code(code: &str, details: Option<&str>) -> CallError {
         "NOSCRIPT" | "OOM" | "READONLY" | "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "NOREPLICAS"
         | "MISCONF" => Cause::ServerNotReady,
         "MOVED" | "ASK" | "TRYAGAIN" => Cause::OtherNode,
+        // The script may have written something before.
+        _ if details.is_some_and(is_right_of_a_script) => {
+            return CallError::Unavailable(Unavailable::perhaps_charged(Cause::NotPermitted));
+        }
         "NOAUTH" | "WRONGPASS" | "NOPERM" => Cause::NotPermitted,
         "CROSSSLOT" => Cause::OtherSlot,
         _ => return CallError::Unavailable(Unavailable::perhaps_charged(Cause::Protocol)),
     };
     CallError::Unavailable(Unavailable::not_charged(cause))
+}
+
+/// Whether a command of the script was refused: in the words of Redis 7.0, and of later ones.
+fn is_right_of_a_script(details: &str) -> bool {
+    details.contains("user executing the script") || details.contains("ACL failure in script")
 }

@@ -122,7 +122,8 @@
 //! | `secret` | where the secret is by which keys are hashed, in the same way, and never the secret itself |
 //! | `name` | the name of the limiter, by default `"policy"`: another name has other permits |
 //! | `prefix`, `hash_tag` | what the names of keys on the server begin with, and their hash tag in a cluster |
-//! | `timeout` | the longest time that a request takes |
+//! | `timeout` | the longest time of a call of the server |
+//! | `connect_timeout` | the longest time that making a connection takes |
 //! | `on_failure` | the answer when the store does not decide: `"closed"` (default), `"open"` or `"local"` |
 //! | `nodes` | for `"local"`: the number of nodes, each of which gets that share of the limits |
 //! | `cache_denials` | the slots in which denials are kept, to deny again without the store |

@@ -46,6 +46,7 @@ pub struct StoreTable {
     pub(super) prefix: Option<String>,
     pub(super) hash_tag: Option<String>,
     pub(super) timeout: Option<Duration>,
+    pub(super) connect_timeout: Option<Duration>,
     pub(super) max_in_flight: Option<usize>,
     pub(super) max_clock_skew: Option<Duration>,
     pub(super) breaker: Option<(u32, Duration)>,
@@ -88,10 +89,34 @@ impl StoreTable {
         self.hash_tag.as_deref()
     }
 
-    /// The longest time that a request takes.
+    /// The longest time of a call.
     #[must_use]
     pub const fn timeout(&self) -> Option<Duration> {
         self.timeout
+    }
+
+    /// The longest time that making a connection takes.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tollgate_policy::Policy;
+    /// let policy = Policy::from_toml(r#"
+    ///     [store]
+    ///     url = "redis://10.0.0.7:6379"
+    ///     secret = { file = "/run/secrets/tollgate" }
+    ///     connect_timeout = "5s"
+    ///
+    ///     [[dimension]]
+    ///     name = "user"
+    ///     quota = [{ limit = 5, per = "1m" }]
+    /// "#)?;
+    /// let store = policy.store().expect("there is one");
+    /// assert_eq!(store.connect_timeout(), Some(Duration::from_secs(5)));
+    /// # Ok::<(), tollgate_policy::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub const fn connect_timeout(&self) -> Option<Duration> {
+        self.connect_timeout
     }
 
     /// The most calls that are on their way at once.
@@ -188,7 +213,11 @@ impl fmt::Display for StoreTable {
         for (field, text) in [("name", &self.name), ("prefix", &self.prefix), ("hash_tag", &self.hash_tag)] {
             text.as_ref().map_or(Ok(()), |text| writeln!(f, "{field} = {}", Quoted(text)))?;
         }
-        for (field, time) in [("timeout", self.timeout), ("max_clock_skew", self.max_clock_skew)] {
+        for (field, time) in [
+            ("timeout", self.timeout),
+            ("connect_timeout", self.connect_timeout),
+            ("max_clock_skew", self.max_clock_skew),
+        ] {
             time.map_or(Ok(()), |time| writeln!(f, "{field} = \"{}\"", format_duration(time)))?;
         }
         for (field, number) in [("max_in_flight", self.max_in_flight), ("cache_denials", self.cache_denials)] {

@@ -37,6 +37,14 @@ impl Breaker {
         Some(Pass { breaker: self, is_probe: matches!(*state, State::Probing) })
     }
 
+    /// A connection was made: if it is open, a call may probe at once.
+    pub(crate) fn probe_now(&self) {
+        let mut state = self.state();
+        if let State::Open { until } = &mut *state {
+            *until = Instant::now();
+        }
+    }
+
     /// No code below panics while it holds the lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -77,7 +85,7 @@ impl Pass<'_> {
 }
 
 impl Drop for Pass<'_> {
-    /// A probe whose caller went away has told nothing: another one may probe at once.
+    /// A probe whose runtime stopped has told nothing: another one may probe at once.
     fn drop(&mut self) {
         if self.is_probe {
             *self.breaker.state() = State::Open { until: Instant::now() };
@@ -112,6 +120,22 @@ mod tests {
         tokio::time::advance(PAUSE * 2).await;
         breaker.pass().unwrap().succeeded();
         assert!(breaker.pass().is_some() && breaker.pass().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_connection_lets_one_call_probe_and_does_not_close_it() {
+        let breaker = Breaker::new(2, PAUSE);
+        breaker.pass().unwrap().failed();
+        breaker.probe_now();
+        // A connection is no success of a call.
+        breaker.pass().unwrap().failed();
+        assert!(breaker.pass().is_none());
+        breaker.probe_now();
+        let probe = breaker.pass().unwrap();
+        breaker.probe_now();
+        assert!(breaker.pass().is_none());
+        probe.failed();
+        assert!(breaker.pass().is_none());
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,9 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The numbers of requests of a limiter since it was built, by what became of them.
 ///
-/// The requests that the store charged are those `admitted`, those `abandoned`, and at most those
-/// `perhaps_charged`. With leases it has charged besides the permits that are `leased` and at most those
-/// `perhaps_leased`, without those `given_back`.
+/// A request whose caller went away before the answer is counted by what became of it, as any other.
+///
+/// The requests that the store charged are those `admitted`, and at most those `perhaps_charged`. With
+/// leases it has charged besides the permits that are `leased` and at most those `perhaps_leased`,
+/// without those `given_back`.
 ///
 /// ```
 /// use tollgate::Quota;
@@ -38,7 +40,7 @@ pub struct StoreCounts {
     pub admitted_locally: u64,
     /// Of those not decided, those that the local limiter denied.
     pub denied_locally: u64,
-    /// Admitted together with others, while their caller went away before the answer.
+    /// Of those admitted by the store, those whose caller went away before the answer.
     pub abandoned: u64,
     /// Permits taken in advance, by leases.
     pub leased: u64,
@@ -76,10 +78,10 @@ pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub(crate) fn add(&self) {
-        self.add_many(1);
+        self.add_many(1_u64);
     }
 
-    pub(crate) fn add_many(&self, number: u32) {
+    pub(crate) fn add_many(&self, number: impl Into<u64>) {
         self.0.fetch_add(number.into(), Ordering::Relaxed);
     }
 }

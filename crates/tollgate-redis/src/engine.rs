@@ -3,27 +3,30 @@
 use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use redis::{Cmd, Value};
+use redis::Value;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate::{Algorithm, AtKeyCap, Quota};
+use tollgate::{Algorithm, AtKeyCap, Quota, format_duration};
 
 use crate::asked::{Asked, Request};
 use crate::cache::Cache;
+use crate::call_error::CallError;
 use crate::counts::Counters;
 use crate::decision::{Admission, DecidedBy, Decision, Denial};
 use crate::digest::KeyDigest;
 use crate::error::{BuildError, Cause, StoreError, Unavailable};
 use crate::failure::{Fallback, OnFailure};
-use crate::flight::Flights;
 use crate::lease::Leases;
-use crate::link::CallError;
 use crate::plan::{Dimension, Shared, plan};
 use crate::receipt::{Charges, Receipt};
 use crate::reply::{Left, Reply};
 use crate::script::Argument;
 use crate::status::{QuotaStatus, Status};
-use crate::store::{Inner, Store, check_word};
+use crate::store::{Store, check_word};
+use crate::task::{in_task, stopped};
+use crate::waiters::Flights;
 
 /// What a limiter does besides asking.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,8 +50,30 @@ pub(crate) struct Engine {
     pub(crate) flights: Flights,
     pub(crate) counters: Counters,
     cache: Cache,
-    pub(crate) leases: Leases,
+    /// The dimensions that were warned of, as bits.
+    warned: AtomicU64,
+    pub(crate) leases: Arc<Leases>,
     fallback: Fallback,
+}
+
+impl Engine {
+    /// Decides a request by a task. Without its answer, the limiter does what it does then.
+    pub(crate) async fn decide_by_task(
+        self: &Arc<Self>,
+        asked: &[Asked],
+        request: Request,
+        work: impl Future<Output = Result<Status, StoreError>> + Send + 'static,
+    ) -> Result<Status, StoreError> {
+        let (sender, receiver) = oneshot::channel();
+        let engine = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(answer) = sender.send(work.await) {
+                engine.abandon(request, answer.map(Status::into_decision));
+            }
+        });
+        let answer = receiver.await.unwrap_or_else(|_| Err(self.undecided(request, 1, stopped())));
+        answer.or_else(|error| self.without_the_store(asked, request, error))
+    }
 }
 
 impl Engine {
@@ -69,7 +94,8 @@ impl Engine {
             flights: Flights::default(),
             counters: Counters::default(),
             cache: Cache::new(settings.cached_denials),
-            leases: Leases::new(settings.leases.0, settings.leases.1, &all)?,
+            warned: AtomicU64::new(0),
+            leases: Arc::new(Leases::new(settings.leases.0, settings.leases.1, &all)?),
             fallback: Fallback::new(settings.on_failure, settings.local_keys, &dimensions)?,
             dimensions,
         }))
@@ -153,19 +179,24 @@ impl Engine {
     }
 
     /// Decides one request by a call of its own.
-    pub(crate) async fn decide_alone(&self, asked: &[Asked], request: Request) -> Result<Status, StoreError> {
-        match self.ask(asked, request, 1).await {
-            Ok((sent_at, reply)) => {
-                let quotas = if request.tells { self.quotas(asked, &reply.left) } else { vec![] };
-                let decision = self.decision(asked, request, &reply, reply.granted > 0);
-                self.note(asked, request, sent_at, &decision);
-                Ok(Status { decision, quotas })
-            }
-            Err(error) => self.without_the_store(asked, request, error),
-        }
+    pub(crate) async fn decide_alone(
+        self: &Arc<Self>,
+        asked: &[Asked],
+        request: Request,
+    ) -> Result<Status, StoreError> {
+        let (engine, its) = (Arc::clone(self), asked.to_vec());
+        let work = async move {
+            let answer = engine.ask(&its, request, 1).await;
+            let (sent_at, reply) = answer.map_err(|error| engine.undecided(request, 1, error))?;
+            let quotas = if request.tells { engine.quotas(&its, &reply.left) } else { vec![] };
+            let decision = engine.decision(&its, request, &reply, reply.granted > 0);
+            engine.note(&its, request, sent_at, &decision);
+            Ok(Status { decision, quotas })
+        };
+        self.decide_by_task(asked, request, work).await
     }
 
-    /// Decides so many requests of the same cost by one call.
+    /// Decides so many requests of the same cost by one call, in the task of the caller.
     pub(crate) async fn decide_many(
         &self,
         asked: &[Asked],
@@ -174,13 +205,12 @@ impl Engine {
     ) -> Vec<Result<Decision, StoreError>> {
         let request = Request { cost, charges: true, tells: false };
         let reply = self.ask(asked, request, times as u64).await;
-        let each = (0..times as u64).map(|number| match &reply {
-            Ok((sent_at, reply)) => {
-                let decision = self.decision(asked, request, reply, number < reply.granted);
-                self.note(asked, request, *sent_at, &decision);
-                Ok(decision)
-            }
-            Err(error) => self.without_the_store(asked, request, error.clone()).map(Status::into_decision),
+        let reply = reply.map_err(|error| self.undecided(request, times as u64, error));
+        let each = (0..times as u64).map(|number| {
+            let (sent_at, reply) = reply.as_ref().map_err(StoreError::clone)?;
+            let decision = self.decision(asked, request, reply, number < reply.granted);
+            self.note(asked, request, *sent_at, &decision);
+            Ok(decision)
         });
         each.collect()
     }
@@ -197,6 +227,24 @@ impl Engine {
         }
     }
 
+    /// Counts so many requests that the store did not decide.
+    pub(crate) fn undecided(&self, request: Request, requests: u64, error: StoreError) -> StoreError {
+        if let (StoreError::Unavailable(unavailable), true) = (&error, request.charges) {
+            self.counters.unavailable.add_many(requests);
+            if unavailable.is_perhaps_charged() {
+                self.counters.perhaps_charged.add_many(requests);
+            }
+        }
+        error
+    }
+
+    /// Counts an answer whose caller went away.
+    pub(crate) fn abandon(&self, request: Request, answer: Result<Decision, StoreError>) {
+        if request.charges && matches!(answer, Ok(Decision::Admitted(_))) {
+            self.counters.abandoned.add();
+        }
+    }
+
     /// The answer to a request that the store did not decide.
     pub(crate) fn without_the_store(
         &self,
@@ -205,12 +253,6 @@ impl Engine {
         error: StoreError,
     ) -> Result<Status, StoreError> {
         let StoreError::Unavailable(unavailable) = &error else { return Err(error) };
-        if request.charges {
-            self.counters.unavailable.add();
-            if unavailable.is_perhaps_charged() {
-                self.counters.perhaps_charged.add();
-            }
-        }
         // That is no matter of being away.
         if unavailable.cause() == Cause::OtherSlot {
             return Err(error);
@@ -240,7 +282,28 @@ impl Engine {
         let sent_at = Instant::now();
         let value = self.call(asked, &arguments, charges).await?;
         // The script has run, but what it said is not known.
-        Ok((sent_at, Reply::read(&value, asked.len()).ok_or_else(|| protocol(charges))?))
+        let reply = Reply::read(&value, asked.len()).ok_or_else(|| protocol(charges))?;
+        if let Some((place, window)) = reply.shared {
+            self.warn_of_another(asked.get(place).map_or(0, |&(dimension, _)| dimension), window);
+        }
+        Ok((sent_at, reply))
+    }
+
+    /// Warns once, for each dimension, of a limiter of the same name that has another window.
+    fn warn_of_another(&self, dimension: usize, window: Duration) {
+        let bit = 1 << dimension;
+        if self.warned.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+            return;
+        }
+        let Dimension { name, quotas, .. } = &self.dimensions[dimension];
+        let quotas: Vec<String> = quotas.iter().map(ToString::to_string).collect();
+        log::warn!(
+            "the limiter {:?}, whose dimension {name:?} has {}, shares its permits with a limiter of the same name that \
+             has a window of {}: give one of them another name, unless a policy is being changed",
+            self.name,
+            quotas.join(" and "),
+            format_duration(window),
+        );
     }
 
     pub(crate) fn decision(&self, asked: &[Asked], request: Request, reply: &Reply, is_admitted: bool) -> Decision {
@@ -285,32 +348,42 @@ impl Engine {
     }
 
     /// Gives permits back: the most that were given back in a dimension.
-    pub(crate) async fn refund(&self, receipt: Receipt) -> Result<u32, StoreError> {
+    pub(crate) async fn refund(self: &Arc<Self>, receipt: Receipt) -> Result<u32, StoreError> {
         if receipt.cost == 0 {
             return Ok(0);
         }
         if receipt.limiter != self.id {
             return Err(StoreError::OtherLimiter);
         }
-        let asked: Vec<Asked> =
-            receipt.charges.as_slice().iter().map(|&(dimension, key, _)| (dimension, key)).collect();
+        let engine = Arc::clone(self);
+        in_task(async move { engine.refund_here(receipt).await }).await
+    }
+
+    /// The same for a receipt of this limiter, in the task of the caller.
+    pub(crate) async fn refund_here(&self, receipt: Receipt) -> Result<u32, StoreError> {
+        let charges = receipt.charges.as_slice();
+        let asked: Vec<Asked> = charges.iter().map(|&(dimension, key, _)| (dimension, key)).collect();
         let mut arguments = self.arguments(&asked, "r", receipt.cost, 1, false);
-        arguments.extend(receipt.charges.as_slice().iter().map(|&(.., at)| Argument::Number(at)));
+        arguments.extend(charges.iter().map(|&(.., at)| Argument::Number(at)));
         let value = self.call(&asked, &arguments, true).await?;
         self.cache.remove(&asked);
         Reply::read_refund(&value).ok_or_else(|| protocol(true))
     }
 
     /// Removes what the store knows of a key: whether there was something.
-    pub(crate) async fn forget(&self, (dimension, key): Asked) -> Result<bool, StoreError> {
-        let mut command = redis::cmd("UNLINK");
-        command.arg(self.dimensions[dimension].names.name(key));
-        let again = command.clone();
-        let value = self.send(&command, || again).await;
-        let value = value.map_err(|error| self.told(&[], error, true))?;
-        self.cache.clear();
-        self.leases.remove(key);
-        Ok(matches!(value, Value::Int(1..)))
+    pub(crate) async fn forget(self: &Arc<Self>, (dimension, key): Asked) -> Result<bool, StoreError> {
+        let engine = Arc::clone(self);
+        in_task(async move {
+            let mut command = redis::cmd("UNLINK");
+            command.arg(engine.dimensions[dimension].names.name(key));
+            let again = command.clone();
+            let value = engine.store.inner.link.send(&command, || again).await;
+            let value = value.map_err(|error| engine.told(&[], error, true))?;
+            engine.cache.clear();
+            engine.leases.remove(key);
+            Ok(matches!(value, Value::Int(1..)))
+        })
+        .await
     }
 
     fn arguments(&self, asked: &[Asked], acts: &'static str, cost: u32, times: u64, tells: bool) -> Vec<Argument> {
@@ -331,22 +404,9 @@ impl Engine {
     async fn call(&self, asked: &[Asked], arguments: &[Argument], charges: bool) -> Result<Value, StoreError> {
         let keys: Vec<String> = asked.iter().map(|&(place, key)| self.dimensions[place].names.name(key)).collect();
         let script = &self.store.inner.script;
-        let value = self.send(&script.by_hash(&keys, arguments), || script.by_text(&keys, arguments)).await;
+        let value =
+            self.store.inner.link.send(&script.by_hash(&keys, arguments), || script.by_text(&keys, arguments)).await;
         value.map_err(|error| self.told(asked, error, charges))
-    }
-
-    /// Sends a command, unless the store is not asked for a while.
-    async fn send(&self, command: &Cmd, again: impl FnOnce() -> Cmd) -> Result<Value, CallError> {
-        let Inner { link, breaker, .. } = &*self.store.inner;
-        let Some(pass) = breaker.pass() else {
-            return Err(CallError::Unavailable(Unavailable::not_charged(Cause::CircuitOpen)));
-        };
-        let value = link.call(command, again).await;
-        match &value {
-            Err(CallError::Unavailable(error)) if error.cause().is_failure() => pass.failed(),
-            _ => pass.succeeded(),
-        }
-        value
     }
 
     /// The error of a call that would charge, or not.

@@ -1,91 +1,36 @@
 //! Requests of the same keys and cost that wait for one reply.
 //!
 //! One call of a key is on its way at a time. Requests that come meanwhile wait, and go together in
-//! the next call: the script admits as many of them as fit, at one instant. A task of its own makes
-//! that call, so no caller that goes away takes the others with it.
+//! the next call: the script admits as many of them as fit, at one instant. A task makes these calls,
+//! so no caller that goes away takes the others with it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::asked::{Asked, Request};
-use crate::decision::Decision;
 use crate::engine::Engine;
-use crate::error::{Cause, StoreError, Unavailable};
-
-type Answer = Result<Decision, StoreError>;
-type Waiters = Vec<oneshot::Sender<Answer>>;
-
-/// The keys and the cost of requests that can go together.
-type Alike = (Vec<Asked>, u32);
-
-/// The requests that wait, by what they ask for. An entry stands for a call that is on its way.
-#[derive(Debug, Default)]
-pub(crate) struct Flights(Mutex<HashMap<Alike, Waiters>>);
-
-impl Flights {
-    /// No code below panics while it holds the lock.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Alike, Waiters>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Those that wait now; if there are none, no call is on its way any more.
-    fn next(&self, alike: &Alike) -> Option<Waiters> {
-        let mut flights = self.lock();
-        let waiters = std::mem::take(flights.get_mut(alike)?);
-        if waiters.is_empty() {
-            flights.remove(alike);
-            return None;
-        }
-        Some(waiters)
-    }
-}
+use crate::status::Status;
+use crate::task::stopped;
+use crate::waiters::{Alike, Answer, Waiters};
 
 impl Engine {
     /// Decides a request, together with others that ask for the same.
     pub(crate) async fn decide_together(self: &Arc<Self>, asked: &[Asked], cost: u32) -> Answer {
-        let alike: Alike = (asked.to_vec(), cost);
-        let waits = {
-            let mut flights = self.flights.lock();
-            match flights.get_mut(&alike) {
-                Some(waiters) => {
-                    let (sender, receiver) = oneshot::channel();
-                    waiters.push(sender);
-                    Some(receiver)
-                }
-                None => {
-                    flights.insert(alike.clone(), vec![]);
-                    None
-                }
-            }
-        };
-        if let Some(receiver) = waits {
-            // The task that would answer is gone, with its runtime.
-            let gone = Unavailable::perhaps_charged(Cause::Disconnected);
-            return receiver.await.unwrap_or(Err(gone.into()));
-        }
-        let _first = First { engine: self, alike: &alike };
         let request = Request { cost, charges: true, tells: false };
-        Ok(self.decide_alone(asked, request).await?.into_decision())
-    }
-}
-
-/// The request whose call is on its way. Ready or dropped, it leaves the others to a task.
-struct First<'a> {
-    engine: &'a Arc<Engine>,
-    alike: &'a Alike,
-}
-
-impl Drop for First<'_> {
-    fn drop(&mut self) {
-        let Some(waiters) = self.engine.flights.next(self.alike) else { return };
-        let last = Last { engine: Arc::clone(self.engine), alike: self.alike.clone(), is_over: false };
-        // Dropped outside of a runtime, nobody can make calls.
-        if let Ok(runtime) = Handle::try_current() {
-            drop(runtime.spawn(last.answer(waiters)));
+        let (sender, receiver) = oneshot::channel();
+        match self.flights.lock().entry((asked.to_vec(), cost)) {
+            Entry::Occupied(mut waiters) => waiters.get_mut().push(sender),
+            Entry::Vacant(place) => {
+                let last = Last { engine: Arc::clone(self), alike: place.key().clone(), is_over: false };
+                place.insert(vec![]);
+                // Outside of a runtime this panics, and `last` removes the entry.
+                tokio::spawn(last.answer(vec![sender]));
+            }
         }
+        let answer = receiver.await.unwrap_or_else(|_| Err(self.undecided(request, 1, stopped())));
+        answer.or_else(|error| self.without_the_store(asked, request, error).map(Status::into_decision))
     }
 }
 
@@ -99,11 +44,12 @@ struct Last {
 impl Last {
     /// Answers those that wait, as long as there are any.
     async fn answer(mut self, mut waiters: Waiters) {
+        let request = Request { cost: self.alike.1, charges: true, tells: false };
         loop {
             let answers = self.engine.decide_many(&self.alike.0, self.alike.1, waiters.len()).await;
             for (waiter, answer) in waiters.into_iter().zip(answers) {
-                if let Err(Ok(Decision::Admitted(_))) = waiter.send(answer) {
-                    self.engine.counters.abandoned.add();
+                if let Err(answer) = waiter.send(answer) {
+                    self.engine.abandon(request, answer);
                 }
             }
             match self.engine.flights.next(&self.alike) {

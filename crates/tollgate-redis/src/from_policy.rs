@@ -43,6 +43,9 @@ impl Store {
         if let Some(timeout) = table.timeout() {
             builder = builder.timeout(timeout);
         }
+        if let Some(timeout) = table.connect_timeout() {
+            builder = builder.connect_timeout(timeout);
+        }
         if let Some(calls) = table.max_in_flight() {
             builder = builder.max_in_flight(calls);
         }

@@ -22,20 +22,15 @@
 //! are over too early for all permits; then those of a lease can still be spent in the next one.
 
 use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 use tollgate::{Algorithm, Quota};
 
-use crate::asked::{Asked, Request};
 use crate::cache::certain;
-use crate::decision::{Admission, DecidedBy, Decision};
 use crate::digest::KeyDigest;
-use crate::engine::Engine;
-use crate::error::{BuildError, StoreError};
-use crate::receipt::{Charges, Receipt};
-use crate::reply::{Left, Reply};
-use crate::status::Status;
+use crate::error::BuildError;
+use crate::reply::Left;
 
 /// A lease has at most one in so many of the permits that were left.
 const SHARE: u32 = 8;
@@ -95,7 +90,7 @@ pub(crate) struct Spent {
 
 impl Spent {
     /// What is left now, as far as it is known here.
-    fn left(&self, now: Instant) -> Left {
+    pub(crate) fn left(&self, now: Instant) -> Left {
         let (left, since) = (self.known.0, now.saturating_duration_since(self.known.1));
         let [next_after, reset_after] = [left.next_after, left.reset_after].map(|time| time.saturating_sub(since));
         Left { next_after, reset_after, ..left }
@@ -124,6 +119,11 @@ impl Leases {
         Ok(Self { slots, most, window: quota.window().saturating_sub(step), step })
     }
 
+    /// Whether there are none, as by default.
+    pub(crate) fn are_off(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// Takes the permits of a request from the key's lease.
     pub(crate) fn spend(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<Spent> {
         let mut slot = self.slot(key)?;
@@ -136,7 +136,7 @@ impl Leases {
     }
 
     /// Leave for one request to take a lease. Others of the key go without meanwhile.
-    pub(crate) fn begin(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<Taking<'_>> {
+    pub(crate) fn begin(self: &Arc<Self>, key: KeyDigest, cost: u32, now: Instant) -> Option<Taking> {
         let mut slot = self.slot(key)?;
         let is_kept = |lease: &Lease| lease.is_taking || (lease.key != key && now < lease.until);
         if slot.as_ref().is_some_and(is_kept) {
@@ -164,11 +164,11 @@ impl Leases {
         // In a step twice as many each time; in the next one as many as were spent of the last lease.
         let wanted = if now < lease.until { lease.taken.saturating_mul(2).saturating_add(1) } else { lease.taken };
         let more = wanted.min(self.most).min(lease.known.0.remaining / SHARE) / cost;
-        Some(Taking { leases: self, key, more, unspent })
+        Some(Taking { leases: Arc::clone(self), key, more, unspent })
     }
 
     /// Ends the leases one after another.
-    fn end_all(&self) -> impl Iterator<Item = Unspent> + use<'_> {
+    pub(crate) fn end_all(&self) -> impl Iterator<Item = Unspent> + use<'_> {
         self.slots.iter().filter_map(|slot| lock(slot).as_mut()?.end())
     }
 
@@ -199,8 +199,8 @@ impl core::fmt::Debug for Leases {
 
 /// A request that takes a lease. If it is dropped, another one may.
 #[derive(Debug)]
-pub(crate) struct Taking<'a> {
-    leases: &'a Leases,
+pub(crate) struct Taking {
+    leases: Arc<Leases>,
     key: KeyDigest,
     /// How many more requests of the same cost the lease is for.
     pub(crate) more: u32,
@@ -208,11 +208,11 @@ pub(crate) struct Taking<'a> {
     pub(crate) unspent: Option<Unspent>,
 }
 
-impl Taking<'_> {
+impl Taking {
     /// Keeps what was taken by a request that was sent at this time. Gives what the lease has then, if
     /// the request was admitted.
     pub(crate) fn keep(self, sent_at: Instant, taken: Taken) -> u32 {
-        let Leases { window, step, .. } = *self.leases;
+        let (window, step) = (self.leases.window, self.leases.step);
         let mut has = 0;
         self.with_lease(|lease| {
             lease.known = (taken.left, sent_at);
@@ -238,94 +238,10 @@ impl Taking<'_> {
     }
 }
 
-impl Drop for Taking<'_> {
+impl Drop for Taking {
     fn drop(&mut self) {
         self.with_lease(|lease| lease.is_taking = false);
     }
-}
-
-impl Engine {
-    /// Admits a request by a lease, without a call.
-    pub(crate) fn spend(&self, key: &[u8], cost: u32) -> Option<Admission> {
-        if self.leases.slots.is_empty() || cost == 0 {
-            return None;
-        }
-        let key = self.digest(0, key);
-        Some(self.by_lease(key, cost, Instant::now())?.0)
-    }
-
-    /// The same, with what is left as far as it is known here.
-    pub(crate) fn spend_status(&self, asked: &[Asked], cost: u32) -> Option<Status> {
-        let &[(_, key)] = asked else { return None };
-        let now = Instant::now();
-        let (admission, spent) = self.by_lease(key, cost, now)?;
-        let quotas = self.quotas(asked, &[spent.left(now)]);
-        Some(Status { decision: Decision::Admitted(admission), quotas })
-    }
-
-    fn by_lease(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<(Admission, Spent)> {
-        let spent = self.leases.spend(key, cost, now)?;
-        self.counters.admitted_by_lease.add();
-        let receipt = Receipt { limiter: self.id, cost, charges: Charges::One((0, key, spent.ends)) };
-        Some((Admission::new(receipt, Duration::ZERO, DecidedBy::Lease), spent))
-    }
-
-    /// Leave for a request to take a lease; `None` if it goes without.
-    pub(crate) fn begin_taking(&self, asked: &[Asked], cost: u32) -> Option<Taking<'_>> {
-        let &[(_, key)] = asked else { return None };
-        self.leases.begin(key, cost, Instant::now())
-    }
-
-    /// Decides a request, and takes a lease with it. Gives back what the last one has left. What is
-    /// left after an admission includes the lease.
-    pub(crate) async fn take(&self, asked: &[Asked], cost: u32, taking: Taking<'_>) -> Result<Status, StoreError> {
-        let request = Request { cost, charges: true, tells: true };
-        let times = u64::from(taking.more) + 1;
-        let (_, answer) = tokio::join!(self.give_back(taking.unspent), self.ask(asked, request, times));
-        match answer {
-            Ok((sent_at, reply)) => {
-                let mut quotas = self.quotas(asked, &reply.left);
-                if let Some(taken) = taken(&reply, cost) {
-                    self.counters.leased.add_many(taken.permits.unwrap_or(0));
-                    let of_lease = taking.keep(sent_at, taken);
-                    quotas.iter_mut().for_each(|left| left.remaining = left.remaining.saturating_add(of_lease));
-                }
-                let decision = self.decision(asked, request, &reply, reply.granted > 0);
-                self.note(asked, request, sent_at, &decision);
-                Ok(Status { decision, quotas })
-            }
-            Err(error) => {
-                if matches!(&error, StoreError::Unavailable(error) if error.is_perhaps_charged()) {
-                    self.counters.perhaps_leased.add_many(taking.more * cost);
-                }
-                self.without_the_store(asked, request, error)
-            }
-        }
-    }
-
-    /// If the store does not answer, they count until their window is over.
-    async fn give_back(&self, unspent: Option<Unspent>) -> Result<u32, StoreError> {
-        let Some(Unspent { key, ends, permits }) = unspent else { return Ok(0) };
-        let receipt = Receipt { limiter: self.id, cost: permits, charges: Charges::One((0, key, ends)) };
-        let given_back = self.refund(receipt).await?;
-        self.counters.given_back.add_many(given_back);
-        Ok(given_back)
-    }
-
-    /// Gives back what all leases have left, until the store does not answer.
-    pub(crate) async fn give_back_all(&self) -> Result<u32, StoreError> {
-        let mut given_back = 0;
-        for unspent in self.leases.end_all() {
-            given_back += self.give_back(Some(unspent)).await?;
-        }
-        Ok(given_back)
-    }
-}
-
-fn taken(reply: &Reply, cost: u32) -> Option<Taken> {
-    let (&[ends], &[left]) = (&*reply.at, &*reply.left) else { return None };
-    let more = reply.granted.checked_sub(1).map(u32::try_from).transpose().ok()?;
-    Some(Taken { permits: more.map(|more| more * cost), ends, left })
 }
 
 #[cfg(test)]

@@ -15,13 +15,13 @@ const LIMIT: u32 = 200;
 const WINDOW: u64 = 5_000;
 const STEP: u64 = 1_000;
 
-fn leases() -> Leases {
+fn leases() -> Arc<Leases> {
     leases_of(LIMIT, WINDOW, 32)
 }
 
-fn leases_of(limit: u32, window: u64, most: u32) -> Leases {
+fn leases_of(limit: u32, window: u64, most: u32) -> Arc<Leases> {
     let quota = Quota::quantised_log(limit, Duration::from_micros(window), Duration::from_micros(STEP));
-    Leases::new(most, 1, &[quota]).unwrap()
+    Arc::new(Leases::new(most, 1, &[quota]).unwrap())
 }
 
 const KEY: KeyDigest = KeyDigest(7);
@@ -58,7 +58,7 @@ impl Naive {
 
 /// A node and its clock.
 struct Node {
-    leases: Leases,
+    leases: Arc<Leases>,
     begun: Instant,
     /// How much faster than the server's it runs, in a million.
     faster: i64,
@@ -71,10 +71,10 @@ impl Node {
     }
 }
 
-enum Event<'a> {
+enum Event {
     Asks { node: usize, cost: u32 },
-    AtTheServer { taking: Taking<'a>, sent_at: Instant, cost: u32 },
-    Answered { taking: Taking<'a>, sent_at: Instant, taken: Taken },
+    AtTheServer { taking: Taking, sent_at: Instant, cost: u32 },
+    Answered { taking: Taking, sent_at: Instant, taken: Taken },
 }
 
 #[derive(Default)]
@@ -91,7 +91,7 @@ fn run(seed: u64) -> Run {
     let mut store = Naive::new(LIMIT, WINDOW);
     let begun = Instant::now();
     let faster = [-499, 0, 499].map(|faster| Node { leases: leases(), begun, faster });
-    let mut events: BTreeMap<(u64, usize), Event<'_>> = BTreeMap::new();
+    let mut events: BTreeMap<(u64, usize), Event> = BTreeMap::new();
     let mut numbered = 0;
     let mut add = |events: &mut BTreeMap<_, _>, at: u64, event| {
         numbered += 1;
@@ -177,7 +177,7 @@ impl Compared {
     /// With a request every so many microseconds, at a node by chance. A second has a thousand of them.
     fn of(limit: u32, gap: u64) -> Self {
         const MINUTE: u64 = 60 * STEP;
-        let nodes: Vec<Leases> = (0..10).map(|_| leases_of(limit, MINUTE, 100)).collect();
+        let nodes: Vec<Arc<Leases>> = (0..10).map(|_| leases_of(limit, MINUTE, 100)).collect();
         let (mut store, mut direct) = (Naive::new(limit, MINUTE), Naive::new(limit, MINUTE));
         let (mut numbers, mut told, begun) = (Rng::with_seed(7), Self::default(), Instant::now());
         let mut now = STEP;

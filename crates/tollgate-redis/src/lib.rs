@@ -5,6 +5,7 @@ mod acquire_error;
 mod asked;
 mod breaker;
 mod cache;
+mod call_error;
 mod counts;
 mod decision;
 mod digest;
@@ -16,7 +17,9 @@ mod flight;
 mod from_policy;
 mod joint;
 mod lease;
+mod leasing;
 mod limiter;
+mod line;
 mod link;
 mod names;
 mod plan;
@@ -29,8 +32,10 @@ mod status;
 mod store;
 #[cfg(feature = "policy")]
 mod store_key;
+mod task;
 #[doc(hidden)]
 pub mod testing;
+mod waiters;
 
 #[cfg(feature = "policy")]
 pub use acquire_error::AcquireError;

@@ -129,8 +129,9 @@ impl RedisLimiter {
         self.engine.give_back_all().await
     }
 
-    /// A limiter of one quota. Limiters of the same name share their permits; a key under another
-    /// name is another key.
+    /// A limiter of one quota. Limiters of the same name share their permits, and each decides by its
+    /// own quota; another window is [warned of](crate#a-name-and-a-change-of-its-policy). A key under
+    /// another name is another key.
     ///
     /// # Errors
     ///

@@ -1,131 +1,178 @@
-//! The connection to the server, and a call with its time-out.
+//! The way to the server: one connection for all calls, and a call with its time-out.
+//!
+//! A caller may leave at any moment. So each call runs in a task of its own (see `task.rs`), and so
+//! does the making of a connection: both come to their end, and are counted, without a caller.
 
 use core::fmt;
 use core::time::Duration;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, RedisError, Value};
-use tokio::sync::{Mutex, Semaphore};
+use redis::aio::ConnectionLike as _;
+use redis::{Cmd, RedisError, Value};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
-use crate::error::{BuildError, Cause, Unavailable};
+use crate::breaker::Breaker;
+use crate::call_error::{CallError, of_code, of_error};
+use crate::error::{Cause, Unavailable};
+use crate::line::{Line, Maker};
 
-/// So many calls in a row that time out give the connection up: nobody may be there any more.
-const TIMEOUTS_OF_A_DEAD_CONNECTION: u32 = 3;
-
-/// Why a call has no reply of the script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CallError {
-    Unavailable(Unavailable),
-    /// The script refused a value: its words.
-    Refused(String),
-}
-
-/// One connection, made when it is first needed and made anew when it broke. Many calls share it.
+/// One connection, made when it is first needed and made anew when it broke.
 pub(crate) struct Link {
-    client: Client,
+    maker: Maker,
     timeout: Duration,
     in_flight: Semaphore,
+    breaker: Breaker,
     current: Mutex<Current>,
-    timeouts: AtomicU32,
-    has_warned: AtomicBool,
 }
 
 #[derive(Default)]
 struct Current {
-    /// How many connections there have been.
-    made: u64,
-    connection: Option<MultiplexedConnection>,
+    /// How many attempts to connect have begun.
+    begun: u64,
+    state: State,
 }
 
+#[derive(Default)]
+enum State {
+    #[default]
+    None,
+    /// A task makes one, and tells those that wait.
+    Making(watch::Receiver<Outcome>),
+    Made(Line),
+}
+
+/// What became of an attempt; `None` until it is over.
+type Outcome = Option<Result<Line, Cause>>;
+
 impl Link {
-    pub(crate) fn new(address: &str, timeout: Duration, in_flight: usize) -> Result<Self, BuildError> {
-        let info = address.into_connection_info().map_err(|_| BuildError::Address)?;
-        // Small writes must not wait for one another.
-        let settings = info.tcp_settings().clone().set_nodelay(true);
-        let client = Client::open(info.set_tcp_settings(settings)).map_err(|_| BuildError::Address)?;
+    pub(crate) fn new(maker: Maker, timeout: Duration, in_flight: usize, breaker: Breaker) -> Self {
         let in_flight = Semaphore::new(in_flight.clamp(1, Semaphore::MAX_PERMITS));
-        let (current, timeouts, has_warned) = (Mutex::default(), AtomicU32::new(0), AtomicBool::new(false));
-        Ok(Self { client, timeout, in_flight, current, timeouts, has_warned })
+        Self { maker, timeout, in_flight, breaker, current: Mutex::default() }
     }
 
-    /// Sends the command, or the other one if the server does not know the script.
-    pub(crate) async fn call(&self, by_hash: &Cmd, by_text: impl FnOnce() -> Cmd) -> Result<Value, CallError> {
-        let until = Instant::now() + self.timeout;
+    /// Sends the command, or the other one if the server does not know the script. Sends nothing while
+    /// the breaker is open.
+    pub(crate) async fn send(
+        self: &Arc<Self>,
+        by_hash: &Cmd,
+        by_text: impl FnOnce() -> Cmd,
+    ) -> Result<Value, CallError> {
+        let Some(pass) = self.breaker.pass() else {
+            return Err(CallError::Unavailable(Unavailable::not_charged(Cause::CircuitOpen)));
+        };
+        let value = self.call(by_hash, by_text).await;
+        match &value {
+            Err(CallError::Unavailable(error)) if error.cause().is_failure() => pass.failed(),
+            _ => pass.succeeded(),
+        }
+        value
+    }
+
+    async fn call(self: &Arc<Self>, by_hash: &Cmd, by_text: impl FnOnce() -> Cmd) -> Result<Value, CallError> {
         let not_charged = |cause| CallError::Unavailable(Unavailable::not_charged(cause));
+        let until = Instant::now() + self.timeout;
         let permit = timeout_at(until, self.in_flight.acquire()).await;
         let Ok(Ok(_permit)) = permit else { return Err(not_charged(Cause::TooManyInFlight)) };
-        let connected = timeout_at(until, self.connect()).await;
-        let Ok(connected) = connected else { return Err(not_charged(Cause::NotConnected)) };
-        let (number, mut connection) = connected.map_err(|error| match error.kind() {
-            ErrorKind::AuthenticationFailed => not_charged(Cause::NotPermitted),
-            _ => not_charged(Cause::NotConnected),
-        })?;
+        let (line, until) = self.line(until).await.map_err(not_charged)?;
+        let mut connection = line.connection.clone();
         let mut reply = timeout_at(until, connection.req_packed_command(by_hash)).await;
         if matches!(&reply, Ok(reply) if is_unknown_script(reply)) {
             let by_text = by_text();
             reply = timeout_at(until, connection.req_packed_command(&by_text)).await;
         }
         match reply {
-            Ok(Ok(Value::ServerError(error))) => Err(of_code(error.code(), error.details())),
             Ok(Ok(value)) => {
-                self.timeouts.store(0, Ordering::Relaxed);
-                Ok(value)
+                line.answered();
+                match value {
+                    Value::ServerError(error) => {
+                        Err(of_code(error.code(), error.details())).inspect_err(|error| self.renew(&line, error))
+                    }
+                    value => Ok(value),
+                }
             }
             Ok(Err(error)) => {
-                let is_broken = error.is_io_error() || error.is_unrecoverable_error();
-                if is_broken {
-                    self.give_up(number).await;
+                if error.is_io_error() || error.is_unrecoverable_error() {
+                    self.give_up(line.number);
                 }
-                Err(of_error(&error))
+                Err(of_error(&error)).inspect_err(|error| self.renew(&line, error))
             }
             Err(_) => {
-                if self.timeouts.fetch_add(1, Ordering::Relaxed) + 1 >= TIMEOUTS_OF_A_DEAD_CONNECTION {
-                    self.timeouts.store(0, Ordering::Relaxed);
-                    self.give_up(number).await;
+                if line.timed_out() {
+                    self.give_up(line.number);
                 }
                 Err(CallError::Unavailable(Unavailable::perhaps_charged(Cause::TimedOut)))
             }
         }
     }
 
-    /// The connection, and its number. One caller makes it, the others wait for that.
-    async fn connect(&self) -> Result<(u64, MultiplexedConnection), RedisError> {
-        let mut current = self.current.lock().await;
-        if let Some(connection) = &current.connection {
-            return Ok((current.made, connection.clone()));
-        }
-        // The time-outs are those of the caller.
-        let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
-        self.warn_of_eviction(connection.clone()).await;
-        current.made += 1;
-        current.connection = Some(connection.clone());
-        Ok((current.made, connection))
+    /// The connection, and until when a call by it may take.
+    ///
+    /// The first attempt of a store is waited for: without it a service would begin with errors. A
+    /// later one is made because the server was away. Then a call waits no longer than its own time.
+    async fn line(self: &Arc<Self>, until: Instant) -> Result<(Line, Instant), Cause> {
+        let (mut outcome, is_first) = match self.line_or_attempt() {
+            Ok(line) => return Ok((line, until)),
+            Err(attempt) => attempt,
+        };
+        let made = outcome.wait_for(Option::is_some);
+        let made =
+            if is_first { made.await } else { timeout_at(until, made).await.map_err(|_| Cause::NotConnected)? };
+        // Without a sender its runtime has stopped.
+        let line = made.ok().and_then(|made| made.clone()).unwrap_or(Err(Cause::NotConnected))?;
+        Ok((line, if is_first { Instant::now() + self.timeout } else { until }))
     }
 
-    /// Warns once if the server removes keys for want of memory: their permits would be granted
-    /// again. A server that does not tell is trusted.
-    async fn warn_of_eviction(&self, mut connection: MultiplexedConnection) {
-        let info: Result<String, _> = redis::cmd("INFO").arg("memory").query_async(&mut connection).await;
-        let info = info.unwrap_or_default();
-        let policy = info.lines().find_map(|line| line.strip_prefix("maxmemory_policy:"));
-        if policy.is_some_and(|policy| policy.trim() != "noeviction") && !self.has_warned.swap(true, Ordering::Relaxed)
-        {
-            log::warn!(
-                "the server of rate limits may remove keys for want of memory, and then admit more: set maxmemory-policy \
-                 noeviction"
-            );
+    /// The connection; or the attempt that goes on, and whether it is the first. A call that finds
+    /// neither begins one.
+    fn line_or_attempt(self: &Arc<Self>) -> Result<Line, (watch::Receiver<Outcome>, bool)> {
+        let mut current = self.current();
+        let outcome = match &current.state {
+            State::Made(line) => return Ok(line.clone()),
+            // An attempt without a sender has stopped with its runtime.
+            State::Making(outcome) if outcome.has_changed().is_ok() => outcome.clone(),
+            State::Making(_) | State::None => {
+                let (sender, outcome) = watch::channel(None);
+                current.begun += 1;
+                current.state = State::Making(outcome.clone());
+                tokio::spawn(Arc::clone(self).make(current.begun, sender));
+                outcome
+            }
+        };
+        Err((outcome, current.begun == 1))
+    }
+
+    /// Makes a connection. It is there before those that wait know of it.
+    async fn make(self: Arc<Self>, number: u64, sender: watch::Sender<Outcome>) {
+        let made = self.maker.make(number).await;
+        self.current().state = match &made {
+            Ok(line) => State::Made(line.clone()),
+            Err(_) => State::None,
+        };
+        if made.is_ok() {
+            self.breaker.probe_now();
+        }
+        sender.send_replace(Some(made));
+    }
+
+    /// A user who has lost a right since: the next connection names it.
+    fn renew(&self, line: &Line, error: &CallError) {
+        if matches!(error, CallError::Unavailable(error) if error.cause() == Cause::NotPermitted) {
+            self.give_up(line.number);
         }
     }
 
     /// The next call makes another connection, unless one has been made since.
-    async fn give_up(&self, number: u64) {
-        let mut current = self.current.lock().await;
-        if current.made == number {
-            current.connection = None;
+    fn give_up(&self, number: u64) {
+        let mut current = self.current();
+        if matches!(&current.state, State::Made(line) if line.number == number) {
+            current.state = State::None;
         }
+    }
+
+    /// No code that holds the lock panics, except outside of a runtime.
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,7 +182,6 @@ impl fmt::Debug for Link {
         f.debug_struct("Link").field("timeout", &self.timeout).finish_non_exhaustive()
     }
 }
-
 /// The server does not know the script, and has done nothing.
 fn is_unknown_script(reply: &Result<Value, RedisError>) -> bool {
     match reply {
@@ -143,26 +189,4 @@ fn is_unknown_script(reply: &Result<Value, RedisError>) -> bool {
         Ok(_) => false,
         Err(error) => error.code() == Some("NOSCRIPT"),
     }
-}
-
-fn of_error(error: &RedisError) -> CallError {
-    match error.kind() {
-        ErrorKind::Server(_) | ErrorKind::Extension => of_code(error.code().unwrap_or_default(), error.detail()),
-        _ if error.is_io_error() => CallError::Unavailable(Unavailable::perhaps_charged(Cause::Disconnected)),
-        _ => CallError::Unavailable(Unavailable::perhaps_charged(Cause::Protocol)),
-    }
-}
-
-/// An error that the server answered. With these codes it has not run the script, or the script has
-/// stopped before its first write. With any other it is not certain.
-fn of_code(code: &str, details: Option<&str>) -> CallError {
-    let cause = match code {
-        "TOLLGATE" => return CallError::Refused(details.unwrap_or_default().to_owned()),
-        "NOSCRIPT" | "OOM" | "READONLY" | "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN"
-        | "NOREPLICAS" | "MISCONF" | "MOVED" | "ASK" => Cause::ServerNotReady,
-        "NOAUTH" | "WRONGPASS" | "NOPERM" => Cause::NotPermitted,
-        "CROSSSLOT" => Cause::OtherSlot,
-        _ => return CallError::Unavailable(Unavailable::perhaps_charged(Cause::Protocol)),
-    };
-    CallError::Unavailable(Unavailable::not_charged(cause))
 }

@@ -8,7 +8,7 @@ use crate::digest::KeyDigest;
 use crate::error::BuildError;
 
 /// The version of the layout of values. Another layout has another number, and other keys.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// The secret by which keys are hashed: all nodes that share limits have the same.
 ///
@@ -65,6 +65,11 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What the names of all keys with this prefix begin with.
+pub(crate) fn beginning(prefix: &str) -> String {
+    format!("{prefix}:{VERSION}:")
+}
+
 /// The names of the keys of one dimension: all but the digest.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
@@ -77,8 +82,8 @@ impl Names {
     /// common in a cluster. Without it each key is a hash tag of its own.
     pub(crate) fn new(prefix: &str, kind: &str, tag: Option<&str>) -> Self {
         match tag {
-            None => Self { before: format!("{prefix}:{VERSION}:{kind}:{{"), after: "}" },
-            Some(tag) => Self { before: format!("{prefix}:{VERSION}:{kind}:{{{tag}}}:"), after: "" },
+            None => Self { before: format!("{}{kind}:{{", beginning(prefix)), after: "}" },
+            Some(tag) => Self { before: format!("{}{kind}:{{{tag}}}:", beginning(prefix)), after: "" },
         }
     }
 
@@ -104,8 +109,8 @@ mod tests {
         let secret = Secret::new([7; 16]).unwrap();
         let names = Names::new("tollgate", "L", None);
         let name = names.name(secret.digest([b"login", b"user", b"alice"]));
-        assert_eq!(name, "tollgate:1:L:{9c043093198c6107423fec5eef013d22}");
+        assert_eq!(name, "tollgate:2:L:{9c043093198c6107423fec5eef013d22}");
         let names = Names::new("tollgate", "L", Some("eu"));
-        assert_eq!(names.name(KeyDigest(10)), "tollgate:1:L:{eu}:0000000000000000000000000000000a");
+        assert_eq!(names.name(KeyDigest(10)), "tollgate:2:L:{eu}:0000000000000000000000000000000a");
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct Reply {
     pub(crate) delay: Duration,
     /// The denial of the others.
     pub(crate) denied: Denied,
+    /// A key that a limiter of another window holds, and that window.
+    pub(crate) shared: Option<(usize, Duration)>,
     /// For each key the server's time of the charge, in microseconds.
     pub(crate) at: Vec<u64>,
     /// What each quota of each key leaves, in the order of the script.
@@ -43,7 +45,7 @@ impl Reply {
     pub(crate) fn read(value: &Value, keys: usize) -> Option<Self> {
         let Value::Array(items) = value else { return None };
         let numbers: Vec<u64> = items.iter().map(natural).collect::<Option<_>>()?;
-        let [granted, delay, wait, place, quota, violated, rest @ ..] = &*numbers else { return None };
+        let [granted, delay, wait, place, quota, violated, shared, other, rest @ ..] = &*numbers else { return None };
         let (at, left) = rest.split_at_checked(keys)?;
         let left = left.chunks(3).map(|left| match *left {
             [remaining, next, reset] => Some(Left {
@@ -63,6 +65,7 @@ impl Reply {
                 quota: place_of(*quota)?,
                 violated: *violated,
             },
+            shared: (*shared > 0).then_some((place_of(*shared)?, Duration::from_micros(*other))),
             at: at.to_vec(),
             left: left.collect::<Option<_>>()?,
         })
@@ -91,12 +94,12 @@ mod tests {
     #[test]
     fn what_is_no_reply_is_refused() {
         let numbers = |numbers: &[i64]| Value::Array(numbers.iter().map(|&number| Value::Int(number)).collect());
-        let right = [1, 0, 0, 0, 0, 0, 77, 9, 60, 60];
+        let right = [1, 0, 0, 0, 0, 0, 0, 0, 77, 9, 60, 60];
         assert!(Reply::read(&numbers(&right), 1).is_some());
-        assert_eq!(Reply::read(&numbers(&right[..9]), 1), None);
+        assert_eq!(Reply::read(&numbers(&right[..11]), 1), None);
         assert_eq!(Reply::read(&numbers(&right), 5), None);
-        assert_eq!(Reply::read(&numbers(&[-1, 0, 0, 0, 0, 0, 77]), 1), None);
-        assert_eq!(Reply::read(&numbers(&[0; 5]), 0), None);
+        assert_eq!(Reply::read(&numbers(&[-1, 0, 0, 0, 0, 0, 0, 0, 77]), 1), None);
+        assert_eq!(Reply::read(&numbers(&[0; 7]), 0), None);
         assert_eq!(Reply::read(&Value::Okay, 1), None);
         assert_eq!(Reply::read_refund(&Value::Nil), None);
     }

@@ -12,6 +12,9 @@ pub(crate) const TEXT: &str = concat!(
     include_str!("script/main.lua")
 );
 
+/// The script that looks at the rights of the user.
+pub(crate) const RIGHTS: &str = include_str!("script/rights.lua");
+
 /// A script and its digest, by which the server knows it.
 #[derive(Clone)]
 pub(crate) struct Scripted {
@@ -26,10 +29,7 @@ pub(crate) const TIME: &str = "redis.call('TIME')";
 
 /// How it sets the times at which keys expire, and how it does so by another clock: a day after.
 const EXPIRIES: [(&str, &str); 2] = [
-    (
-        "'PEXPIREAT', key, string.format('%.0f', math.ceil((until_time + length / 4) / 1000) + 1)",
-        "'PEXPIRE', key, 86400000",
-    ),
+    ("'PEXPIREAT', key, string.format('%.0f', math.ceil(time / 1000) + 1)", "'PEXPIRE', key, 86400000"),
     ("'PXAT', string.format('%.0f', ends)", "'PX', 86400000"),
 ];
 

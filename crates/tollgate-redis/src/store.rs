@@ -8,8 +8,9 @@ use tollgate::AnyClock;
 
 use crate::breaker::Breaker;
 use crate::error::BuildError;
+use crate::line::Maker;
 use crate::link::Link;
-use crate::names::Secret;
+use crate::names::{Secret, beginning};
 use crate::script::Scripted;
 
 /// A Redis or Valkey server, on which limiters keep their permits. It is cheap to clone; clones share
@@ -31,12 +32,11 @@ pub struct Store {
 }
 
 pub(crate) struct Inner {
-    pub(crate) link: Link,
+    pub(crate) link: Arc<Link>,
     pub(crate) script: Scripted,
     pub(crate) secret: Secret,
     pub(crate) prefix: String,
     pub(crate) skew: Duration,
-    pub(crate) breaker: Breaker,
 }
 
 impl Store {
@@ -65,6 +65,7 @@ impl Store {
             secret,
             prefix: "tollgate".to_owned(),
             timeout: Duration::from_millis(50),
+            connect_timeout: Duration::from_secs(1),
             in_flight: 4096,
             skew: Duration::from_secs(60),
             breaker: (5, Duration::from_secs(1)),
@@ -96,6 +97,7 @@ pub struct StoreBuilder {
     secret: Secret,
     prefix: String,
     timeout: Duration,
+    connect_timeout: Duration,
     in_flight: usize,
     skew: Duration,
     breaker: (u32, Duration),
@@ -110,10 +112,35 @@ impl StoreBuilder {
         self
     }
 
-    /// The longest time that a request takes: 50 ms if it is not set. A request that was sent and
+    /// The longest time of a call of the server: 50 ms if it is not set. A request that was sent and
     /// not answered by then is perhaps charged.
+    ///
+    /// If the caller leaves before, the call goes on, is counted, and counts for the
+    /// [breaker](Self::breaker). Three calls in a row that time out give their connection up.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// The longest time that making a connection takes: a second if it is not set. It takes several
+    /// round trips, and more with TLS.
+    ///
+    /// Requests wait so long for the first connection of a store, and then for the answer. For a later
+    /// one, which is made because the server was away, they wait no longer than the
+    /// [time-out](Self::timeout) of a call. It is made all the same, and the next requests use it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_redis::{Secret, Store};
+    ///
+    /// // A server in another country.
+    /// let builder = Store::builder("redis://10.0.0.7:6379", Secret::new("sixteen bytes or more")?);
+    /// let builder = builder.connect_timeout(Duration::from_secs(5)).timeout(Duration::from_millis(500));
+    /// assert!(builder.build().is_ok());
+    /// # Ok::<(), tollgate_redis::BuildError>(())
+    /// ```
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
         self
     }
 
@@ -171,10 +198,11 @@ impl StoreBuilder {
     /// [`BuildError`] for an address or a prefix that cannot be used.
     pub fn build(self) -> Result<Store, BuildError> {
         check_word(&self.prefix)?;
-        let link = Link::new(&self.address, self.timeout, self.in_flight)?;
-        let Self { secret, prefix, skew, script, .. } = self;
+        let maker = Maker::new(&self.address, self.connect_timeout, beginning(&self.prefix))?;
         let breaker = Breaker::new(self.breaker.0, self.breaker.1);
-        Ok(Store { inner: Arc::new(Inner { link, script, secret, prefix, skew, breaker }) })
+        let link = Arc::new(Link::new(maker, self.timeout, self.in_flight, breaker));
+        let Self { secret, prefix, skew, script, .. } = self;
+        Ok(Store { inner: Arc::new(Inner { link, script, secret, prefix, skew }) })
     }
 }
 

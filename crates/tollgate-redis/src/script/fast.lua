@@ -18,8 +18,8 @@ local now = time[1] * 1000000 + time[2]
 if ARGV[6] == 'L' and ARGV[1] == 'a' and ARGV[3] == '1' and ARGV[4] == '0' and #KEYS == 1 then
     local key, cost, newest = KEYS[1], tonumber(ARGV[2]), 0
     local size = redis.pcall('STRLEN', key)
-    local is_usual = cost > 0 and type(size) == 'number' and size % 8 == 0
-    if is_usual and size > 0 then
+    local is_usual = cost > 0 and type(size) == 'number' and size % 8 == 0 and size > 16
+    if is_usual then
         newest = struct.unpack('>I8', redis.call('GETRANGE', key, -8, -1))
         is_usual = newest <= now
     end
@@ -29,7 +29,7 @@ if ARGV[6] == 'L' and ARGV[1] == 'a' and ARGV[3] == '1' and ARGV[4] == '0' and #
         longest = window > longest and window or longest
         -- The newest of the stamps that have to be dead.
         local from = size - (limit - cost + 1) * 8
-        if from >= 0 then
+        if from >= 16 then
             local free = struct.unpack('>I8', redis.call('GETRANGE', key, from, from + 7)) + window
             if free > newest + window then
                 is_usual = false
@@ -39,17 +39,18 @@ if ARGV[6] == 'L' and ARGV[1] == 'a' and ARGV[3] == '1' and ARGV[4] == '0' and #
         end
     end
     if is_usual and wait > 0 then
-        return { 0, 0, wait, 1, by, 1, now }
+        return { 0, 0, wait, 1, by, 1, 0, 0, now }
     end
     if is_usual then
-        -- A value that reaches a power of two may be cut.
-        local _, before = math.frexp(size)
-        local _, after = math.frexp(size + cost * 8)
-        local grows_within = before == after or size + cost * 8 < 512
-        if grows_within and redis.call('PTTL', key) * 1000 >= longest then
+        -- A value that reaches a power of two may be cut, and a limiter of another window may hold it.
+        local _, before = math.frexp(size - 16)
+        local _, after = math.frexp(size - 16 + cost * 8)
+        local grows_within = before == after or size - 16 + cost * 8 < 512
+        local held, held_until = struct.unpack('>I8I8', redis.call('GETRANGE', key, 0, 15))
+        if grows_within and held == longest and held_until >= now + longest then
             local stamp = struct.pack('>I8', now)
             redis.call('APPEND', key, cost == 1 and stamp or string.rep(stamp, cost))
-            return { 1, 0, 0, 0, 0, 0, now }
+            return { 1, 0, 0, 0, 0, 0, 0, 0, now }
         end
     end
 end

@@ -30,11 +30,16 @@ local function checked(stamp, place)
     return stamp
 end
 
+-- The key expires after this time.
+local function expire(key, time)
+    redis.call('PEXPIREAT', key, string.format('%.0f', math.ceil(time / 1000) + 1))
+end
+
 -- The key expires no sooner than a time, at which nothing of it counts. It is set ahead by a quarter
 -- of `length`, so that it is set about four times in that.
 local function keep(key, until_time, length)
     if redis.call('PTTL', key) * 1000 < until_time - now then
-        redis.call('PEXPIREAT', key, string.format('%.0f', math.ceil((until_time + length / 4) / 1000) + 1))
+        expire(key, until_time + length / 4)
     end
 end
 

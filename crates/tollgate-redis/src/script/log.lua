@@ -1,7 +1,11 @@
 
--- The sliding window log: one string of the stamps of permits, oldest first. A permit is live until
--- just before its stamp and the window. The numbers: how many quotas, and of each the limit and the
--- window.
+-- The sliding window log: one string of a head and of the stamps of permits, oldest first. A permit is
+-- live until just before its stamp and the window. The numbers: how many quotas, and of each the limit
+-- and the window.
+--
+-- Limiters of other windows share the string. So the head has the longest window that holds it, and
+-- until when: a window from the last charge by a limiter that has this window, or longer. Until then no
+-- stamp is cut off that this window needs, and the key does not expire.
 kinds.L = function(key, place)
     local quotas, longest = {}, 0
     for quota = 1, number() do
@@ -9,25 +13,36 @@ kinds.L = function(key, place)
         longest = math.max(longest, quotas[quota].window)
     end
     local size = read(place, 'STRLEN', key)
-    if size % 8 ~= 0 then
+    if size % 8 ~= 0 or size == 8 or size == 16 then
         refuse('FOREIGN', place)
     end
-    local count, newest = size / 8, 0
+    local count, newest, held, held_until = math.max(0, size / 8 - 2), 0, longest, 0
     if count > 0 then
         newest = checked(struct.unpack('>I8', read(place, 'GETRANGE', key, -8, -1)), place)
+        held, held_until = struct.unpack('>I8I8', redis.call('GETRANGE', key, 0, 15))
+        if held > 9007199254740992 or held_until > 9007199254740992 then
+            refuse('FOREIGN', place)
+        end
     end
     -- The newest stamp stands for an earlier reading: stamps never decrease.
     local base = math.max(now, newest)
+    local self = { at = function() return base end, delay = function() return 0 end, open = function() end }
+
+    -- Another limiter's window, if that is longer, holds the key until its time is over.
+    if held ~= longest and held_until > base then
+        self.other = held
+    end
+    if held < longest or held_until <= base then
+        held, held_until = longest, 0
+    end
 
     local function stamp(index)
-        local found = struct.unpack('>I8', redis.call('GETRANGE', key, index * 8, index * 8 + 7))
+        local found = struct.unpack('>I8', redis.call('GETRANGE', key, index * 8 + 16, index * 8 + 23))
         if found > newest then
             refuse('FOREIGN', place)
         end
         return found
     end
-
-    local self = { at = function() return base end, delay = function() return 0 end, open = function() end }
 
     -- The wait of a request, and the quota that decides it; zero if it fits.
     function self.wait(permits)
@@ -49,13 +64,25 @@ kinds.L = function(key, place)
     end
 
     function self.charge(permits)
-        local length = redis.call('APPEND', key, string.rep(struct.pack('>I8', base), permits))
-        keep(key, base + longest, longest)
-        count, newest = length / 8, base
-        if reaches_power_of_two(length - permits * 8, length) then
-            local dead = first_index(0, count, function(index) return stamp(index) + longest > base end)
+        local stamps = string.rep(struct.pack('>I8', base), permits)
+        local is_due = held == longest and held_until < base + held
+        held_until = is_due and base + held + math.floor(held / 4) or held_until
+        local head = struct.pack('>I8I8', held, held_until)
+        local length = redis.call('APPEND', key, count == 0 and head .. stamps or stamps)
+        if is_due then
+            if count > 0 then
+                redis.call('SETRANGE', key, 0, head)
+            end
+            expire(key, held_until)
+        elseif held_until < base + longest then
+            keep(key, base + longest, longest)
+        end
+        local before = count
+        count, newest = length / 8 - 2, base
+        if reaches_power_of_two(before * 8, count * 8) then
+            local dead = first_index(0, count, function(index) return stamp(index) + held > base end)
             if dead * 2 >= count then
-                redis.call('SET', key, redis.call('GETRANGE', key, dead * 8, -1), 'KEEPTTL')
+                redis.call('SET', key, head .. redis.call('GETRANGE', key, dead * 8 + 16, -1), 'KEEPTTL')
                 count = count - dead
             end
         end
@@ -82,9 +109,9 @@ kinds.L = function(key, place)
         if given == 0 or charged_at + longest <= base then
             return 0
         end
-        local before = first > 0 and redis.call('GETRANGE', key, 0, first * 8 - 1) or ''
-        local after = first + given < count and redis.call('GETRANGE', key, (first + given) * 8, -1) or ''
-        if #before + #after == 0 then
+        local before = redis.call('GETRANGE', key, 0, first * 8 + 15)
+        local after = first + given < count and redis.call('GETRANGE', key, (first + given) * 8 + 16, -1) or ''
+        if given == count then
             redis.call('DEL', key)
         else
             redis.call('SET', key, before .. after, 'KEEPTTL')

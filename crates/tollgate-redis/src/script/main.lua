@@ -23,8 +23,9 @@ local function refund(subjects)
 end
 
 -- Replies: how many of the requests are admitted and their delay, the wait of the others with its
--- key, quota and the keys that deny; for each key the time of its charge; and, if asked for, for each quota the permits
--- left and the waits until there are more and until there are all.
+-- key, quota and the keys that deny; a key that a limiter of another window holds, and that window;
+-- for each key the time of its charge; and, if asked for, for each quota the permits left and the
+-- waits until there are more and until there are all.
 local function decide()
     local subjects = {}
     for place, key in ipairs(KEYS) do
@@ -59,7 +60,13 @@ local function decide()
         end
     end
 
-    local reply = { granted, delay, wait, place, quota, violated }
+    local shared, other = 0, 0
+    for number_of, subject in ipairs(subjects) do
+        if subject.other then
+            shared, other = number_of, subject.other
+        end
+    end
+    local reply = { granted, delay, wait, place, quota, violated, shared, other }
     for _, subject in ipairs(subjects) do
         reply[#reply + 1] = subject.at()
     end

@@ -29,7 +29,7 @@ fn two_nodes_that_read_the_same_file_share_its_limits() {
     let Some(server) = Server::start(&[]) else { return };
     let (_folder, path) = secret("the secret of all nodes\n");
     let node = |name: &str| {
-        let more = format!("timeout = \"20s\"\nname = \"{name}\"\nprefix = \"shop\"");
+        let more = format!("timeout = \"20s\"\nconnect_timeout = \"20s\"\nname = \"{name}\"\nprefix = \"shop\"");
         RedisJointLimiter::from_policy(&policy(&server.address(), &path, &more)).unwrap().build().unwrap()
     };
     runtime().block_on(async {
@@ -84,8 +84,12 @@ fn leases_are_of_one_quantised_log_of_one_dimension() {
     let Some(server) = Server::start(&[]) else { return };
     let (_folder, path) = secret("sixteen bytes or more");
     let text = |quotas: &str| {
-        let policy =
-            policy(&server.address(), &path, "timeout = \"20s\"\nlease = { most = 9, slots = 64 }").to_string();
+        let policy = policy(
+            &server.address(),
+            &path,
+            "timeout = \"20s\"\nconnect_timeout = \"20s\"\nlease = { most = 9, slots = 64 }",
+        )
+        .to_string();
         let (store, _) = policy.split_once("[[dimension]]").unwrap();
         format!("{store}\n[[dimension]]\nname = \"user\"\nquota = [{quotas}]\n")
     };
@@ -130,7 +134,7 @@ fn leases_are_of_one_quantised_log_of_one_dimension() {
 fn a_cached_denial_tells_the_quota_that_decides_it() {
     let Some(server) = Server::start(&[]) else { return };
     let (_folder, path) = secret("sixteen bytes or more");
-    let limiter = policy(&server.address(), &path, "timeout = \"20s\"\ncache_denials = 100");
+    let limiter = policy(&server.address(), &path, "timeout = \"20s\"\nconnect_timeout = \"20s\"\ncache_denials = 100");
     let limiter = RedisJointLimiter::from_policy(&limiter).unwrap().build().unwrap();
     runtime().block_on(async {
         let keys: [Option<&[u8]>; 1] = [Some(b"alice")];

@@ -13,7 +13,9 @@ use crate::support::{Server, runtime, secret};
 const LIMIT: u32 = 10;
 
 fn node(proxy: &Proxy, on_failure: OnFailure) -> RedisLimiter {
-    let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_secs(20));
+    let builder = Store::builder(&proxy.address(), secret())
+        .timeout(Duration::from_secs(20))
+        .connect_timeout(Duration::from_secs(20));
     let store = builder.breaker(3, Duration::from_secs(3600)).build().unwrap();
     RedisLimiter::builder(&store, "api", Quota::per_hour(LIMIT)).on_failure(on_failure).build().unwrap()
 }
@@ -101,7 +103,9 @@ fn after_some_failures_the_store_is_not_asked_until_one_probe_succeeds() {
     let Some(server) = Server::start(&[]) else { return };
     runtime().block_on(async {
         let proxy = Proxy::start(&server).await;
-        let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_secs(20));
+        let builder = Store::builder(&proxy.address(), secret())
+            .timeout(Duration::from_secs(20))
+            .connect_timeout(Duration::from_secs(20));
         let store = builder.breaker(3, Duration::from_millis(200)).build().unwrap();
         // All limiters of a store share its breaker.
         let [one, other] = ["one", "other"].map(|name| RedisLimiter::new(&store, name, Quota::per_hour(9)).unwrap());

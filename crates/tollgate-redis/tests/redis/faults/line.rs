@@ -1,6 +1,6 @@
 //! A line that is cut, or slow.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tollgate::Quota;
 use tollgate_redis::{Cause, DecidedBy, RedisLimiter, Store};
@@ -74,6 +74,52 @@ fn a_line_that_is_never_made_charges_nothing() {
     });
 }
 
+/// To connect takes two answers, and each of them more than half of a call's time.
+#[test]
+fn connecting_has_a_time_of_its_own_and_the_first_request_waits_for_it() {
+    let Some(server) = Server::start(&[]) else { return };
+    runtime().block_on(async {
+        let proxy = Proxy::start(&server).await;
+        proxy.set(Line::Far);
+        let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_millis(1_800));
+        let builder = builder.connect_timeout(Duration::from_secs(20)).breaker(u32::MAX, Duration::ZERO);
+        let limiter = RedisLimiter::new(&builder.build().unwrap(), "api", Quota::per_hour(9)).unwrap();
+        // On a slow machine an answer may come too late. The connection is there then.
+        let mut attempts = 1;
+        while let Err(error) = limiter.try_acquire(KEY).await {
+            assert_eq!(cause(&error), (Cause::TimedOut, true));
+            attempts += 1;
+            assert!(attempts <= 5);
+        }
+        assert!(proxy.connections() <= 2);
+    });
+}
+
+/// A server that is away while a connection is made: requests wait for their own time alone.
+#[test]
+fn a_later_connection_is_made_while_requests_wait_no_longer_than_their_own_time() {
+    let Some(server) = Server::start(&[]) else { return };
+    runtime().block_on(async {
+        let proxy = Proxy::start(&server).await;
+        let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_millis(300));
+        let builder = builder.connect_timeout(Duration::from_secs(3600)).breaker(2, Duration::from_secs(3600));
+        let limiter = RedisLimiter::new(&builder.build().unwrap(), "api", Quota::per_hour(9)).unwrap();
+        while limiter.try_acquire(KEY).await.is_err() {}
+        proxy.set(Line::CutBeforeRequest);
+        assert_eq!(cause(&limiter.try_acquire(KEY).await.unwrap_err()), (Cause::Disconnected, true));
+        proxy.set(Line::Far);
+        assert_eq!(cause(&limiter.try_acquire(KEY).await.unwrap_err()), (Cause::NotConnected, false));
+        // The breaker is open for an hour, until the connection is there.
+        proxy.set(Line::Good);
+        let until = Instant::now() + Duration::from_secs(60);
+        while limiter.try_acquire(KEY).await.is_err() {
+            assert!(Instant::now() < until, "{:?}", limiter.counts());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(proxy.connections(), 2);
+    });
+}
+
 #[test]
 fn more_requests_than_may_be_on_their_way_charge_nothing() {
     let Some(server) = Server::start(&[]) else { return };
@@ -124,7 +170,9 @@ fn a_lease_that_came_late_is_spent_no_longer_than_its_step() {
     assert!(START.is_multiple_of(u64::try_from(step.as_micros()).unwrap()));
     runtime().block_on(async {
         let proxy = Proxy::start(&server).await;
-        let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_secs(20));
+        let builder = Store::builder(&proxy.address(), secret())
+            .timeout(Duration::from_secs(20))
+            .connect_timeout(Duration::from_secs(20));
         let store = tollgate_redis::testing::with_time_from(builder, time).build().unwrap();
         let quota = Quota::quantised_log(1000, Duration::from_secs(60), step);
         let limiter = RedisLimiter::builder(&store, "api", quota).lease(100, 16).build().unwrap();
@@ -148,7 +196,9 @@ fn a_lease_is_spent_while_the_store_is_away_and_one_without_an_answer_is_not() {
     clock.set(START + 1);
     runtime().block_on(async {
         let proxy = Proxy::start(&server).await;
-        let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_secs(20));
+        let builder = Store::builder(&proxy.address(), secret())
+            .timeout(Duration::from_secs(20))
+            .connect_timeout(Duration::from_secs(20));
         let store = tollgate_redis::testing::with_time_from(builder, crate::support::TIME).build().unwrap();
         let hour = Duration::from_secs(3600);
         let quota = Quota::quantised_log(1000, hour, hour);

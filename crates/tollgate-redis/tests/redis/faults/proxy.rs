@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,15 +20,21 @@ pub(crate) enum Line {
     CutBeforeReply,
     /// Answers come half a second late.
     Slow,
+    /// Each answer comes a second late.
+    Far,
+    /// A connection that is used now has no answer any more, and is not closed.
+    Silent,
     /// Nobody answers.
     Away,
 }
 
-const LINES: [Line; 5] = [Line::Good, Line::CutBeforeRequest, Line::CutBeforeReply, Line::Slow, Line::Away];
+const LINES: [Line; 7] =
+    [Line::Good, Line::CutBeforeRequest, Line::CutBeforeReply, Line::Slow, Line::Far, Line::Silent, Line::Away];
 
 #[derive(Clone)]
 pub(crate) struct Proxy {
     line: Arc<AtomicU8>,
+    connections: Arc<AtomicU64>,
     port: u16,
 }
 
@@ -37,10 +43,11 @@ impl Proxy {
     pub(crate) async fn start(server: &Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let proxy = Self { line: Arc::new(AtomicU8::new(Line::Good as u8)), port };
+        let proxy = Self { line: Arc::new(AtomicU8::new(Line::Good as u8)), connections: Arc::default(), port };
         let (accepting, socket) = (proxy.clone(), server.socket());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                accepting.connections.fetch_add(1, Ordering::SeqCst);
                 if accepting.line() != Line::Away {
                     tokio::spawn(accepting.clone().carry(client, socket.clone()));
                 }
@@ -57,6 +64,11 @@ impl Proxy {
         self.line.store(line as u8, Ordering::SeqCst);
     }
 
+    /// How many connections clients have made.
+    pub(crate) fn connections(&self) -> u64 {
+        self.connections.load(Ordering::SeqCst)
+    }
+
     fn line(&self) -> Line {
         LINES[usize::from(self.line.load(Ordering::SeqCst))]
     }
@@ -68,8 +80,10 @@ impl Proxy {
             tokio::select! {
                 read = client.read(&mut request) => {
                     let Ok(length @ 1..) = read else { return };
-                    if matches!(self.line(), Line::CutBeforeRequest | Line::Away) {
-                        return;
+                    match self.line() {
+                        Line::CutBeforeRequest | Line::Away => return,
+                        Line::Silent => return std::future::pending().await,
+                        _ => {}
                     }
                     server.write_all(&request[..length]).await.expect("the server reads");
                 }
@@ -78,6 +92,7 @@ impl Proxy {
                     match self.line() {
                         Line::CutBeforeReply | Line::Away => return,
                         Line::Slow => tokio::time::sleep(Duration::from_millis(500)).await,
+                        Line::Far => tokio::time::sleep(Duration::from_secs(1)).await,
                         _ => {}
                     }
                     if client.write_all(&reply[..length]).await.is_err() {

@@ -51,7 +51,11 @@ fn another_name_prefix_or_secret_is_another_key() {
     let (store, mut connection) = (server.store(), server.connect());
     let other = server.builder().prefix("other").build().unwrap();
     let secret = Secret::new("the secret of somebody else").unwrap();
-    let stranger = Store::builder(&server.address(), secret).timeout(Duration::from_secs(20)).build().unwrap();
+    let stranger = Store::builder(&server.address(), secret)
+        .timeout(Duration::from_secs(20))
+        .connect_timeout(Duration::from_secs(20))
+        .build()
+        .unwrap();
     runtime().block_on(async {
         for (store, name) in [(&store, "api"), (&store, "login"), (&other, "api"), (&stranger, "api")] {
             let limiter = RedisLimiter::new(store, name, Quota::per_hour(1)).unwrap();

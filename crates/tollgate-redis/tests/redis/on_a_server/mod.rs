@@ -4,5 +4,6 @@ mod cluster;
 mod keys;
 mod leases;
 mod refunds;
+mod sharing;
 mod together;
 mod values;

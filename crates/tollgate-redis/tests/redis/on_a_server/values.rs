@@ -23,7 +23,7 @@ fn a_value_that_is_not_ours_is_named_and_left_alone() {
     runtime().block_on(async {
         assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
         let name = name_of(&limiter, &mut connection);
-        let foreign: [&[&str]; 5] = [
+        let foreign: [&[&str]; 8] = [
             &["RPUSH", &name, "of another type"],
             &["SET", &name, "truncated"],
             // Two stamps without the last byte.
@@ -31,6 +31,11 @@ fn a_value_that_is_not_ours_is_named_and_left_alone() {
             &["SET", &name, "foreign!"],
             // A stamp of ours, and before it something else.
             &["SET", &name, "foreign!\0\0\0\0\0\0\0\x07"],
+            &["SET", &name, "twenty-four letters long"],
+            // As much as a head has, and a stamp of ours.
+            &["SET", &name, "sixteen letters.\0\0\0\0\0\0\0\x07"],
+            // A head and a stamp of ours, and between them something else.
+            &["SET", &name, "\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\x07foreign!\0\0\0\0\0\0\0\x07"],
         ];
         for command in foreign {
             let _: u64 = ask(&mut connection, &["DEL", &name]);
@@ -80,7 +85,8 @@ fn the_key_of_the_tests_time_means_nothing_to_a_store() {
         let name = name_of(&limiter, &mut connection);
         let stamp: Vec<u8> = ask(&mut connection, &["GET", &name]);
         let (seconds, micros): (u64, u64) = ask(&mut connection, &["TIME"]);
-        let stamp = u64::from_be_bytes(stamp.try_into().expect("one stamp"));
+        // Behind a head of 16 bytes.
+        let stamp = u64::from_be_bytes(stamp[16..].try_into().expect("one stamp"));
         let now = seconds * 1_000_000 + micros;
         assert!((now - 60_000_000..=now).contains(&stamp), "{stamp} at {now}");
     });

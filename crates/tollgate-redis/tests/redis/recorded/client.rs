@@ -153,7 +153,11 @@ fn a_client() {
     let modes = [Mode::Direct, Mode::Cached, Mode::Leased];
     let mode = modes.into_iter().find(|it| format!("{it:?}") == mode).expect("a mode");
     let number: u32 = number.parse().unwrap();
-    let store = Store::builder(address, secret()).timeout(Duration::from_secs(20)).build().unwrap();
+    let store = Store::builder(address, secret())
+        .timeout(Duration::from_secs(20))
+        .connect_timeout(Duration::from_secs(20))
+        .build()
+        .unwrap();
     let limiter = Arc::new(mode.limiter(&store));
     let file = Arc::new(File::create(Path::new(&format!("client-{number}"))).unwrap());
     let calls = if mode == Mode::Leased { u32::MAX } else { CALLS };

@@ -82,7 +82,9 @@ impl Server {
 
     /// The settings of a store on this server. A busy machine takes its time.
     pub(crate) fn builder(&self) -> StoreBuilder {
-        Store::builder(&self.address(), secret()).timeout(Duration::from_secs(20))
+        Store::builder(&self.address(), secret())
+            .timeout(Duration::from_secs(20))
+            .connect_timeout(Duration::from_secs(20))
     }
 
     pub(crate) fn store(&self) -> Store {

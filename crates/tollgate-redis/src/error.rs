@@ -53,6 +53,8 @@ pub enum BuildError {
         /// The number of nodes.
         nodes: u32,
     },
+    /// The number of nodes that share the limits while the store is away is zero.
+    NoNodes,
     /// Permits of this quota cannot be leased: only a quantised log has steps, and only the permits of
     /// one quota of one dimension are leased.
     NoLease {
@@ -111,6 +113,10 @@ impl fmt::Display for BuildError {
             Self::NoShare { quota, nodes } => write!(
                 f,
                 "a share of one in {nodes} of {quota} is less than one permit: refuse requests while the store is away"
+            ),
+            Self::NoNodes => f.write_str(
+                "the local shares of no nodes cannot be computed: give the number of nodes, at least 1, in \
+                 `OnFailure::Local`",
             ),
             Self::NoLease { quota } => {
                 write!(

@@ -105,6 +105,41 @@ fn a_server_without_memory_charges_nothing_and_still_denies() {
     });
 }
 
+/// As the README has it.
+#[test]
+fn a_server_without_memory_refuses_known_keys_as_new_ones_and_forgets_and_looks() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mut connection = server.connect();
+    let store = server.builder().breaker(5, Duration::from_secs(3600)).build().unwrap();
+    let limiter = RedisLimiter::new(&store, "api", Quota::per_hour(3)).unwrap();
+    let bucket = RedisLimiter::new(&store, "bucket", Quota::token_bucket(3, 1, Duration::from_secs(3600))).unwrap();
+    runtime().block_on(async {
+        let mut receipts = vec![];
+        for limiter in [&limiter, &bucket] {
+            assert!(limiter.try_acquire("known").await.unwrap().is_admitted());
+            receipts.push(limiter.try_acquire("known").await.unwrap().into_result().unwrap().into_receipt());
+            assert!(limiter.try_acquire_n("used up", 3).await.unwrap().is_admitted());
+        }
+        let _: redis::Value = ask(&mut connection, &["CONFIG", "SET", "maxmemory", "1"]);
+        for (limiter, receipt) in [&limiter, &bucket].into_iter().zip(receipts) {
+            for key in ["known", "new"] {
+                let error = limiter.try_acquire(key).await.unwrap_err();
+                assert_eq!(cause(&error), (Cause::ServerNotReady, false), "{key}");
+            }
+            assert!(limiter.try_acquire("used up").await.unwrap().is_denied());
+            assert_eq!(limiter.peek("known", 0).await.unwrap().tightest().remaining(), 1);
+            assert_eq!(cause(&limiter.refund(receipt).await.unwrap_err()), (Cause::ServerNotReady, false));
+            assert_eq!(limiter.peek("known", 0).await.unwrap().tightest().remaining(), 1);
+            assert!(limiter.forget("used up").await.unwrap());
+        }
+        assert!(ask::<String>(&mut connection, &["INFO", "errorstats"]).contains("errorstat_OOM"));
+        for _ in 0..5 {
+            assert_eq!(cause(&limiter.try_acquire("new").await.unwrap_err()), (Cause::ServerNotReady, false));
+        }
+        assert_eq!(cause(&limiter.try_acquire("known").await.unwrap_err()), (Cause::CircuitOpen, false));
+    });
+}
+
 #[test]
 fn a_replica_charges_nothing() {
     let Some(server) = Server::start(&[]) else { return };

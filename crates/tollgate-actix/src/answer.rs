@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
-use tollgate_http::middleware::{FieldValue, Told, bytes_of, digits_of};
+use tollgate_http::middleware::{FieldValue, Notice, Told, bytes_of, digits_of};
 use tollgate_http::{Headers, Problem};
 
 use crate::key::Head;
@@ -72,6 +72,10 @@ pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
     match told {
         Told::Draft11 { policies, limit } => {
             if let Some(Value(policies)) = policies {
+                let inner = |inner: &HeaderValue| Notice::of_names(policies.as_bytes(), inner.as_bytes());
+                if let Some(notice) = fields.get_all(POLICIES).find_map(inner) {
+                    log::warn!("{notice}");
+                }
                 fields.append(POLICIES, policies);
             }
             if let Some(Value(limit)) = limit {

@@ -11,6 +11,7 @@ use actix_web::Error;
 use actix_web::body::EitherBody;
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
 use pin_project_lite::pin_project;
+use tollgate_http::middleware::Around;
 
 use crate::charge::{Charge, tell};
 use crate::gate::{Gate, Waiting};
@@ -40,6 +41,7 @@ pin_project! {
             #[pin]
             future: F,
             charge: Option<Charge<L, X>>,
+            around: Around,
         },
         Own { response: Option<ServiceResponse<EitherBody<B>>> },
     }
@@ -54,8 +56,8 @@ struct Waiter<S, L: Gate<X>, X: KeyExtractor> {
 }
 
 impl<S: Service<ServiceRequest>, B, L: Gate<X>, X: KeyExtractor> ResponseFuture<S, B, L, X> {
-    pub(crate) const fn inner(future: S::Future, charge: Option<Charge<L, X>>) -> Self {
-        Self { state: State::Inner { future, charge } }
+    pub(crate) const fn inner(future: S::Future, charge: Option<Charge<L, X>>, around: Around) -> Self {
+        Self { state: State::Inner { future, charge, around } }
     }
 
     /// The request waits, and then goes to the inner service.
@@ -95,7 +97,8 @@ where
             match settled {
                 Ok(charge) => {
                     tell(&request, charge.as_ref());
-                    state.set(State::Inner { future: service.call(request), charge });
+                    let around = shared.around(true);
+                    state.set(State::Inner { future: around.run(|| service.call(request)), charge, around });
                 }
                 Err(response) => {
                     let response = request.into_response(*response).map_into_right_body();
@@ -104,7 +107,7 @@ where
             }
         }
         Poll::Ready(match state.project() {
-            StateProjection::Inner { future, charge } => match ready!(future.poll(context)) {
+            StateProjection::Inner { future, charge, around } => match ready!(around.run(|| future.poll(context))) {
                 Ok(mut response) => {
                     if let Some(charge) = charge.take() {
                         charge.answered(&mut response);

@@ -79,7 +79,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
             Outcome::Denied(denied) => Err(denied.answer(|problem, policies| {
                 let mut fields = HeaderMap::new();
                 answer::write_rejected(&mut fields, problem, policies, self.limits().options().headers);
-                Rejected { problem: problem.without_limits(), body: problem.to_json(), fields }
+                Rejected { problem: problem.without_limits(), body: problem.to_json(), fields: Box::new(fields) }
             })),
         }
     }
@@ -225,7 +225,7 @@ impl<R: Responder> Responder for Answered<R> {
 pub struct Rejected {
     problem: Problem<'static>,
     body: String,
-    fields: HeaderMap,
+    fields: Box<HeaderMap>,
 }
 
 impl Rejected {
@@ -249,7 +249,7 @@ impl ResponseError for Rejected {
 
     fn error_response(&self) -> HttpResponse {
         let mut response = rejection::problem_details(self.problem.status(), self.body.clone());
-        for (name, value) in &self.fields {
+        for (name, value) in &*self.fields {
             response.headers_mut().append(name.clone(), value.clone());
         }
         response

@@ -299,9 +299,11 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     }
 
     /// The name that clients see of quotas without a [name of their own](tollgate::Quota::named);
-    /// `default` by default. If a key has several quotas, the window of each is appended, such as
-    /// `default-1m`. Quotas of a joint limiter have the names of their dimensions. A name that a
-    /// header field cannot hold is replaced by `dimension-1` and so on.
+    /// `default` by default, and `default-2` and so on inside of others without a name. If a key has
+    /// several quotas, the window of each is appended, such as `default-1m`. Quotas of a joint
+    /// limiter have the names of their dimensions. A name that a header field cannot hold is
+    /// replaced by `dimension-1` and so on. A name that two limits of one answer have is logged,
+    /// once.
     ///
     /// # Errors
     ///

@@ -46,9 +46,14 @@ where
 
     fn call(&self, request: ServiceRequest) -> Self::Future {
         match self.shared.judge(&Head::of(request.request())) {
+            Judgement::Skipped => {
+                let around = self.shared.around(false);
+                ResponseFuture::inner(around.run(|| self.inner.call(request)), None, around)
+            }
             Judgement::Settled(Ok(charge)) => {
                 tell(&request, charge.as_ref());
-                ResponseFuture::inner(self.inner.call(request), charge)
+                let around = self.shared.around(true);
+                ResponseFuture::inner(around.run(|| self.inner.call(request)), charge, around)
             }
             Judgement::Settled(Err(response)) => {
                 ResponseFuture::own(request.into_response(*response).map_into_right_body())

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
-use tollgate_http::middleware::{Limits, Outcome};
+use tollgate_http::middleware::{Around, Limits, Outcome};
 
 use crate::answer::{self, Value};
 use crate::charge::Charge;
@@ -47,6 +47,8 @@ pub(crate) type Settled<L, X> = Result<Option<Charge<L, X>>, Box<HttpResponse>>;
 
 /// The judgement of a request.
 pub(crate) enum Judgement<L: Gate<X>, X: KeyExtractor> {
+    /// The request passes, and the limiter is not asked.
+    Skipped,
     /// The request is decided.
     Settled(Settled<L, X>),
     /// The request waits.
@@ -60,12 +62,12 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
         let settings = &self.settings;
         let cost = settings.cost_of(head);
         if cost == 0 {
-            return Judgement::Settled(Ok(None));
+            return Judgement::Skipped;
         }
         let keys = match L::find(&self.extractor, &self.missing, head) {
             Ok(Some(keys)) => keys,
-            Ok(None) => return Judgement::Settled(Ok(None)),
-            Err(_) if settings.overrules() => return Judgement::Settled(Ok(None)),
+            Ok(None) => return Judgement::Skipped,
+            Err(_) if settings.overrules() => return Judgement::Skipped,
             Err(error) => {
                 self.log(error);
                 let headers = self.limits.options().headers;
@@ -73,6 +75,9 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
                 return Judgement::Settled(Err(Box::new(answer)));
             }
         };
+        if let Some(notice) = self.limits.notice() {
+            log::warn!("{notice}");
+        }
         let keys = match L::decide_later(&self.limits, keys, cost) {
             Ok(later) => return Judgement::Wait(later),
             Err(keys) => keys,
@@ -81,6 +86,11 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
             Ok(line) => Judgement::Wait(line),
             Err(keys) => Judgement::Settled(self.settle(self.limits.decide(keys, cost), head)),
         }
+    }
+
+    /// This limit, as those inside see it.
+    pub(crate) fn around(&self, is_asked: bool) -> Around {
+        self.limits.around::<L::Keys>(is_asked)
     }
 
     /// What comes of a decision.

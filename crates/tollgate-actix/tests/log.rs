@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::{App, rt, web};
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use tollgate::{Limiter, Quota};
+use tollgate::{DirectLimiter, Limiter, Quota};
 use tollgate_actix::{Client, ClientIp, RateLimit, header};
 
 /// Keeps what is logged.
@@ -53,6 +53,16 @@ fn a_wrong_set_up_is_logged_once_with_the_remedy_and_a_missing_field_is_not() {
         let service = init_service(App::new().wrap(by_field).default_service(handler)).await;
         assert_eq!(call_service(&service, TestRequest::get().to_request()).await.status(), 400);
 
+        // As the limit of a scope that is around the whole application, too.
+        let limiter = Arc::new(DirectLimiter::new(quota).unwrap());
+        let twice = RateLimit::new(Arc::clone(&limiter)).name("twice").unwrap();
+        let app = App::new().wrap(twice.clone()).wrap(twice);
+        let service = init_service(app.default_service(web::to(|| async { "hello" }))).await;
+        for left in [7, 5] {
+            assert_eq!(call_service(&service, TestRequest::get().to_request()).await.status(), 200);
+            assert_eq!(limiter.peek().remaining(), left, "it charges twice");
+        }
+
         let handler = web::to(|Client(address): Client| async move { address.to_string() });
         let service = init_service(App::new().default_service(handler)).await;
         for _ in 0..2 {
@@ -60,7 +70,12 @@ fn a_wrong_set_up_is_logged_once_with_the_remedy_and_a_missing_field_is_not() {
         }
     });
     let logged = KEPT.0.lock().unwrap().clone();
-    let [(Level::Error, text), (Level::Error, of_client)] = &logged[..] else { panic!("two errors: {logged:?}") };
+    let [(Level::Error, text), (Level::Warn, twice), (Level::Warn, same_name), (Level::Error, of_client)] = &logged[..]
+    else {
+        panic!("two errors and two warnings: {logged:?}")
+    };
+    assert!(twice.contains("two limits with the same limiter"), "{twice}");
+    assert!(same_name.contains("have the name 'twice'"), "{same_name}");
     assert!(of_client.contains("app_data(ClientIp::peer())"), "{of_client}");
     assert!(text.contains("peer_from(|_| Some(Peer::UnixSocket))"), "{text}");
     assert!(!text.contains("MaRk3r"), "{text}");

@@ -59,9 +59,9 @@ Examples:
   tollgate replay --limit 5 --per 1m --year 2026 --pattern '^(?<time>\\S+ +\\d+ \\S+) .* from (?<client>\\S+)' auth.log
 
 Formats are told apart by the first lines: common and combined access logs, CSV and TSV with a \
-header line, JSON lines, the W3C extended format (IIS, CloudFront) and Zeek's logs; each of them \
-also compressed by gzip or zstd. Other lines of text are read by --pattern. One record is one line. \
-Times may be access-log dates, RFC 3339 (UTC where no offset is given), syslog dates (with --year), \
+header line, JSON lines, the W3C extended format (IIS, CloudFront), and the logs of Zeek, HAProxy \
+and AWS load balancers (ALB); each of them also compressed by gzip or zstd. Other lines of text are read by --pattern. One record is one line. \
+Times may be access-log dates, RFC 3339 (both in UTC where no offset is given), syslog dates (with --year), \
 or numbers since 1970: read as seconds below 1e11, milliseconds below 1e14, microseconds below \
 1e17, and nanoseconds from there, unless --time-unit or --time-format says.
 

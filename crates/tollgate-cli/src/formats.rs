@@ -1,12 +1,15 @@
 //! Log formats: telling them apart, and getting time, key and cost out of a line.
 
+mod alb;
 mod clf;
 mod columns;
 mod delimited;
 mod guess;
+mod haproxy;
 mod headed;
 mod json;
 mod pattern;
+mod proxy;
 mod record;
 
 use regex::bytes::Regex;
@@ -16,6 +19,7 @@ use crate::input::Lines;
 use crate::key::Field;
 use headed::{Dialect, Headed};
 use pattern::Pattern;
+use proxy::Proxy;
 pub(crate) use record::{Format, LineParser, Stamp, Wanted};
 
 /// How many lines at the start of a file its format is told by.
@@ -42,6 +46,8 @@ pub(crate) fn parser_for(lines: &mut Lines, wanted: &Wanted) -> Result<Box<dyn L
         Format::Jsonl => Box::new(json::JsonLines::new(wanted)),
         Format::W3c => Box::new(Headed::new(Dialect::W3c, &first, wanted)?),
         Format::Zeek => Box::new(Headed::new(Dialect::Zeek, &first, wanted)?),
+        Format::Haproxy => Box::new(Proxy::new(&haproxy::HAPROXY, wanted)?),
+        Format::Alb => Box::new(Proxy::new(&alb::ALB, wanted)?),
     })
 }
 
@@ -49,8 +55,9 @@ pub(crate) fn parser_for(lines: &mut Lines, wanted: &Wanted) -> Result<Box<dyn L
 fn unknown(first: &[&[u8]]) -> FileError {
     let guess = first.iter().filter(|line| !is_binary(line)).find_map(|line| guess::guess(line));
     let remedy = guess.map(|guess| {
-        let year = if guess.needs_year { " --year YYYY" } else { "" };
-        let pattern = format!("--pattern '{}'{year}", guess.pattern);
+        let format = guess.format.map(|format| format!(" --time-format '{format}'")).unwrap_or_default();
+        let year = guess.year.map(|year| format!(" --year {year}")).unwrap_or_default();
+        let pattern = format!("--pattern '{}'{format}{year}", guess.pattern);
         if guess.has_client {
             format!("a time and an address are in them, which {pattern} reads")
         } else {
@@ -66,8 +73,8 @@ pub(crate) fn parse_pattern(text: &str) -> Result<Regex, String> {
     pattern::parse(text)
 }
 
-/// A single good line settles it for access logs and JSON, since neither is mistaken for anything
-/// else; a table shows by its header.
+/// A single good line settles it for access logs, JSON and proxies, since none is mistaken for
+/// anything else; a table shows by its header.
 fn detect(first: &[&[u8]]) -> Option<Format> {
     if let Some(dialect) = first.iter().find_map(|line| Dialect::of_line(line)) {
         return Some(if dialect == Dialect::W3c { Format::W3c } else { Format::Zeek });
@@ -77,6 +84,12 @@ fn detect(first: &[&[u8]]) -> Option<Format> {
     }
     if first.iter().any(|line| json::is_object(line)) {
         return Some(Format::Jsonl);
+    }
+    if first.iter().any(|line| alb::is_line(line)) {
+        return Some(Format::Alb);
+    }
+    if first.iter().any(|line| haproxy::split(line).is_ok()) {
+        return Some(Format::Haproxy);
     }
     let header = first.first()?;
     // A header has names, and no time of day.
@@ -113,6 +126,8 @@ mod tests {
         assert_eq!(detect(&[clf]), Some(Format::Clf));
         assert_eq!(detect(&[br#"HTTP/1.1" 200 5"#, clf]), Some(Format::Clf), "half a line first");
         assert_eq!(detect(&[br#"{"time": 1, "client": "a"}"#]), Some(Format::Jsonl));
+        let haproxy = b"lb haproxy[1]: 192.0.2.7:80 [06/Feb/2009:12:12:51.443] in bck/srv1 0/0/5 212 -- 0/0/0/0/3 0/0";
+        assert_eq!(detect(&[haproxy]), Some(Format::Haproxy));
         assert_eq!(detect(&[b"time,client", b"1,a"]), Some(Format::Csv));
         assert_eq!(detect(&[b"time\tuser,agent"]), Some(Format::Tsv));
         assert_eq!(detect(&[b"#Version: 1.0", b"#Fields: date time c-ip", b"x"]), Some(Format::W3c));

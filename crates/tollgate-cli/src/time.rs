@@ -94,9 +94,12 @@ impl fmt::Display for TimeProblem {
     }
 }
 
-/// Reads an access log's date, such as `17/May/2015:10:05:03 +0000`.
+/// Reads an access log's date, such as `17/May/2015:10:05:03 +0000`; in UTC where no offset is given.
 pub(crate) fn parse_clf(text: &str) -> Result<Nanos, TimeProblem> {
     let problem = || if has_long_year(text) { TimeProblem::OutOfRange } else { TimeProblem::NotATime };
+    if let Ok(local) = DateTime::strptime("%d/%b/%Y:%H:%M:%S%.f", text) {
+        return in_range(Offset::UTC.to_timestamp(local).map_err(|_| TimeProblem::OutOfRange)?);
+    }
     let parsed = BrokenDownTime::parse("%d/%b/%Y:%H:%M:%S%.f %z", text).map_err(|_| problem())?;
     in_range(parsed.to_timestamp().map_err(|_| TimeProblem::OutOfRange)?)
 }

@@ -28,6 +28,7 @@
 //! ```
 
 mod admitted;
+mod around;
 mod cache;
 mod charge;
 mod each_tuple;
@@ -36,6 +37,7 @@ mod inner;
 mod key_error;
 mod limits;
 mod missing;
+mod notice;
 mod path;
 #[cfg(feature = "redis")]
 mod policy_limiter;
@@ -47,6 +49,7 @@ mod values;
 mod waits;
 
 pub use admitted::Admitted;
+pub use around::Around;
 pub use charge::Charge;
 pub use gate::joint::JointKey;
 pub use gate::{AtOnce, Gate};
@@ -54,6 +57,7 @@ pub use inner::Options;
 pub use key_error::KeyError;
 pub use limits::{Denied, Limits, Outcome, OutcomeLater};
 pub use missing::Missing;
+pub use notice::Notice;
 #[cfg(feature = "redis")]
 pub use path::put_path;
 pub use path::{hash_path, same_path};

@@ -1,4 +1,5 @@
-//! Two processes share one limit: of whatever split of the requests, exactly N are admitted.
+//! Two processes share one limit of 100: of any split of the requests, exactly 100 are admitted, or
+//! all if there are less.
 //!
 //! ```sh
 //! cargo run -p tollgate-redis --example two_processes
@@ -17,8 +18,9 @@ use tollgate_redis::{RedisLimiter, Secret, Store};
 
 const LIMIT: u32 = 100;
 
-/// The requests of the one process and of the other.
-const SPLITS: [(u32, u32); 4] = [(200, 200), (390, 10), (0, 400), (60, 30)];
+/// What is tried, with the requests of the one process and of the other.
+const SPLITS: [(&str, u32, u32); 4] =
+    [("even", 200, 200), ("uneven", 390, 10), ("one alone", 0, 400), ("below the limit", 60, 30)];
 
 /// Tells a child what it is. Not an argument, because an address may have a password.
 const CHILD: &str = "TOLLGATE_TWO_PROCESSES";
@@ -36,7 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     };
     let run = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_micros();
-    for (number, (one, other)) in SPLITS.into_iter().enumerate() {
+    println!("split           | a limit of {LIMIT} a minute");
+    for (number, (split, one, other)) in SPLITS.into_iter().enumerate() {
         // Another name is another limit.
         let name = format!("two-processes-{run}-{number}");
         let children = [one, other].map(|requests| spawn(&format!("{requests} {name} {address}")));
@@ -46,7 +49,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             *admitted = String::from_utf8(output.stdout)?.trim().parse::<u32>()?;
         }
         let [by_one, by_other] = admitted;
-        println!("{} of {} admitted: {by_one} of {one}, {by_other} of {other}", by_one + by_other, one + other);
+        let (admitted, requests) = (by_one + by_other, one + other);
+        println!("{split:15} | {admitted:3} of {requests:3} admitted: {by_one} of {one}, {by_other} of {other}");
     }
     drop(server);
     Ok(())

@@ -6,26 +6,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis::Value;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tollgate::{Algorithm, AtKeyCap, Quota, format_duration};
 
 use crate::asked::{Asked, Request};
 use crate::cache::Cache;
+use crate::call_error::CallError;
 use crate::counts::Counters;
 use crate::decision::{Admission, DecidedBy, Decision, Denial};
 use crate::digest::KeyDigest;
 use crate::error::{BuildError, Cause, StoreError, Unavailable};
 use crate::failure::{Fallback, OnFailure};
-use crate::flight::Flights;
 use crate::lease::Leases;
-use crate::link::CallError;
 use crate::plan::{Dimension, Shared, plan};
 use crate::receipt::{Charges, Receipt};
 use crate::reply::{Left, Reply};
 use crate::script::Argument;
 use crate::status::{QuotaStatus, Status};
 use crate::store::{Store, check_word};
-use crate::task::in_task;
+use crate::task::{in_task, stopped};
+use crate::waiters::Flights;
 
 /// What a limiter does besides asking.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,6 +54,26 @@ pub(crate) struct Engine {
     warned: AtomicU64,
     pub(crate) leases: Arc<Leases>,
     fallback: Fallback,
+}
+
+impl Engine {
+    /// Decides a request by a task. Without its answer, the limiter does what it does then.
+    pub(crate) async fn decide_by_task(
+        self: &Arc<Self>,
+        asked: &[Asked],
+        request: Request,
+        work: impl Future<Output = Result<Status, StoreError>> + Send + 'static,
+    ) -> Result<Status, StoreError> {
+        let (sender, receiver) = oneshot::channel();
+        let engine = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(answer) = sender.send(work.await) {
+                engine.abandon(request, answer.map(Status::into_decision));
+            }
+        });
+        let answer = receiver.await.unwrap_or_else(|_| Err(self.undecided(request, 1, stopped())));
+        answer.or_else(|error| self.without_the_store(asked, request, error))
+    }
 }
 
 impl Engine {

@@ -53,6 +53,8 @@ pub enum BuildError {
         /// The number of nodes.
         nodes: u32,
     },
+    /// The number of nodes that share the limits while the store is away is zero.
+    NoNodes,
     /// Permits of this quota cannot be leased: only a quantised log has steps, and only the permits of
     /// one quota of one dimension are leased.
     NoLease {
@@ -111,6 +113,10 @@ impl fmt::Display for BuildError {
             Self::NoShare { quota, nodes } => write!(
                 f,
                 "a share of one in {nodes} of {quota} is less than one permit: refuse requests while the store is away"
+            ),
+            Self::NoNodes => f.write_str(
+                "the local shares of no nodes cannot be computed: give the number of nodes, at least 1, in \
+                 `OnFailure::Local`",
             ),
             Self::NoLease { quota } => {
                 write!(
@@ -302,8 +308,20 @@ pub enum Cause {
     /// The server cannot answer now: it loads its data, runs a long script, is a replica, has no
     /// memory left, or waits for its cluster.
     ServerNotReady,
-    /// The server does not let this user run scripts, or the password is wrong.
+    /// The slot of the key is on another node of a cluster, or on its way there. Requests for the
+    /// slots of this node go on: it is no failure for the
+    /// [breaker](crate::StoreBuilder::breaker).
+    OtherNode,
+    /// The server does not let this user run scripts, or the password is wrong. If the request is
+    /// perhaps charged, the user has lost a right since the connection was made; the next request names
+    /// it.
     NotPermitted,
+    /// The server does not let this user run a command on keys of the store's prefix. Nothing was
+    /// written. The README lists the commands.
+    CommandNotPermitted {
+        /// The name of the command.
+        command: &'static str,
+    },
     /// The keys of the dimensions are on different nodes of a cluster: see
     /// [`RedisJointLimiterBuilder::hash_tag`](crate::RedisJointLimiterBuilder::hash_tag).
     OtherSlot,
@@ -314,7 +332,7 @@ pub enum Cause {
 impl Cause {
     /// Whether it says that the store is away, so that the next call would fail as well.
     pub(crate) const fn is_failure(self) -> bool {
-        !matches!(self, Self::TooManyInFlight | Self::OtherSlot | Self::CircuitOpen)
+        !matches!(self, Self::TooManyInFlight | Self::OtherNode | Self::OtherSlot | Self::CircuitOpen)
     }
 }
 
@@ -327,7 +345,15 @@ impl fmt::Display for Cause {
             Self::CircuitOpen => "the store has failed several times, and is not asked for a while",
             Self::TooManyInFlight => "too many requests are on their way",
             Self::ServerNotReady => "the server is not ready",
+            Self::OtherNode => "the slot of the key is on another node of the cluster",
             Self::NotPermitted => "the server does not permit scripts to this user",
+            Self::CommandNotPermitted { command } => {
+                return write!(
+                    f,
+                    "the server does not permit {command} to this user on keys of the store's prefix: grant it by ACL \
+                     SETUSER"
+                );
+            }
             Self::OtherSlot => "the keys are on different nodes of a cluster: set a hash tag",
             Self::Protocol => "the answer is not one of this protocol",
         })

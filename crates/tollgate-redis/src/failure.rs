@@ -1,7 +1,5 @@
 //! [`OnFailure`]: what a limiter does while its store is away.
 
-use core::num::NonZeroU32;
-
 use tollgate::{Algorithm, AtKeyCap, JointLimiter, Quota};
 
 use crate::asked::{Asked, Request};
@@ -22,17 +20,15 @@ use crate::status::{QuotaStatus, Status};
 /// A request that was sent and not answered is perhaps charged in the store all the same.
 ///
 /// ```
-/// use std::num::NonZeroU32;
 /// use tollgate::Quota;
 /// use tollgate_redis::{OnFailure, RedisLimiter, Secret, Store};
 ///
 /// let store = Store::new("redis://127.0.0.1", Secret::new("sixteen bytes or more")?)?;
-/// let nodes = NonZeroU32::new(4).expect("not zero");
 /// let builder = RedisLimiter::builder(&store, "api", Quota::per_minute(100));
-/// assert!(builder.on_failure(OnFailure::Local { nodes }).build().is_ok());
+/// assert!(builder.on_failure(OnFailure::Local { nodes: 4 }).build().is_ok());
 /// // Less than one permit for each node.
 /// let builder = RedisLimiter::builder(&store, "login", Quota::per_minute(3));
-/// assert!(builder.on_failure(OnFailure::Local { nodes }).build().is_err());
+/// assert!(builder.on_failure(OnFailure::Local { nodes: 4 }).build().is_err());
 /// # Ok::<(), tollgate_redis::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -48,8 +44,8 @@ pub enum OnFailure {
     /// window that spans a change holds at most N permits of the store and N of all nodes, together
     /// 2 N. N alone is exceeded as soon as the store admits as well.
     Local {
-        /// How many nodes there are. More nodes than this exceed the bound.
-        nodes: NonZeroU32,
+        /// How many nodes there are, at least one. More nodes than this exceed the bound.
+        nodes: u32,
     },
 }
 
@@ -70,6 +66,9 @@ impl Fallback {
         let OnFailure::Local { nodes } = on_failure else {
             return Ok(if on_failure == OnFailure::Admit { Self::Admit } else { Self::Refuse });
         };
+        if nodes == 0 {
+            return Err(BuildError::NoNodes);
+        }
         let mut builder = JointLimiter::<[u128]>::builder().at_key_cap(at_key_cap);
         if let Some(key_cap) = key_cap {
             builder = builder.key_cap(key_cap);
@@ -141,12 +140,12 @@ fn told(status: &tollgate::Status) -> Status {
     Status { decision, quotas: quotas.collect() }
 }
 
-/// The share of one node, rounded down.
-fn share(quota: &Quota, nodes: NonZeroU32) -> Result<Quota, BuildError> {
+/// The share of one of so many nodes, rounded down.
+fn share(quota: &Quota, nodes: u32) -> Result<Quota, BuildError> {
     let (permits, per) = quota.rate().unwrap_or_default();
-    let (limit, slower) = (quota.limit() / nodes, per.saturating_mul(nodes.get()));
+    let (limit, slower) = (quota.limit() / nodes, per.saturating_mul(nodes));
     if limit == 0 {
-        return Err(BuildError::NoShare { quota: Box::new(*quota), nodes: nodes.get() });
+        return Err(BuildError::NoShare { quota: Box::new(*quota), nodes });
     }
     let share = match quota.algorithm() {
         Algorithm::TokenBucket => Quota::token_bucket(limit, permits, slower),
@@ -177,7 +176,6 @@ mod tests {
     #[test]
     fn the_shares_of_all_nodes_are_no_more_than_the_whole() {
         let minute = Duration::from_secs(60);
-        let three = NonZeroU32::new(3).unwrap();
         for (quota, expected) in [
             (Quota::per_minute(100), Quota::per_minute(33)),
             (Quota::token_bucket(10, 7, minute), Quota::token_bucket(3, 7, minute * 3)),
@@ -193,8 +191,8 @@ mod tests {
                 Quota::token_bucket(3, 1, minute * 3).starting_with(1),
             ),
         ] {
-            assert_eq!(share(&quota, three).unwrap(), expected);
+            assert_eq!(share(&quota, 3).unwrap(), expected);
         }
-        assert!(share(&Quota::per_minute(2), three).is_err());
+        assert!(share(&Quota::per_minute(2), 3).is_err());
     }
 }

@@ -4,46 +4,16 @@
 //! the next call: the script admits as many of them as fit, at one instant. A task makes these calls,
 //! so no caller that goes away takes the others with it.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
 use crate::asked::{Asked, Request};
-use crate::decision::Decision;
 use crate::engine::Engine;
-use crate::error::StoreError;
 use crate::status::Status;
 use crate::task::stopped;
-
-type Answer = Result<Decision, StoreError>;
-type Waiters = Vec<oneshot::Sender<Answer>>;
-
-/// The keys and the cost of requests that can go together.
-type Alike = (Vec<Asked>, u32);
-
-/// The requests that wait, by what they ask for. An entry stands for a call that is on its way.
-#[derive(Debug, Default)]
-pub(crate) struct Flights(Mutex<HashMap<Alike, Waiters>>);
-
-impl Flights {
-    /// No code below panics while it holds the lock.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Alike, Waiters>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Those that wait now; if there are none, no call is on its way any more.
-    fn next(&self, alike: &Alike) -> Option<Waiters> {
-        let mut flights = self.lock();
-        let waiters = std::mem::take(flights.get_mut(alike)?);
-        if waiters.is_empty() {
-            flights.remove(alike);
-            return None;
-        }
-        Some(waiters)
-    }
-}
+use crate::waiters::{Alike, Answer, Waiters};
 
 impl Engine {
     /// Decides a request, together with others that ask for the same.

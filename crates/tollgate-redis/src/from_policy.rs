@@ -139,7 +139,7 @@ impl RedisJointLimiter {
         }
         Ok(builder.on_failure(match table.on_failure() {
             Wanted::Open => OnFailure::Admit,
-            Wanted::Local { nodes } => OnFailure::Local { nodes },
+            Wanted::Local { nodes } => OnFailure::Local { nodes: nodes.get() },
             _ => OnFailure::Refuse,
         }))
     }

@@ -5,6 +5,7 @@ mod acquire_error;
 mod asked;
 mod breaker;
 mod cache;
+mod call_error;
 mod counts;
 mod decision;
 mod digest;
@@ -16,6 +17,7 @@ mod flight;
 mod from_policy;
 mod joint;
 mod lease;
+mod leasing;
 mod limiter;
 mod line;
 mod link;
@@ -33,6 +35,7 @@ mod store_key;
 mod task;
 #[doc(hidden)]
 pub mod testing;
+mod waiters;
 
 #[cfg(feature = "policy")]
 pub use acquire_error::AcquireError;

@@ -8,21 +8,14 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redis::aio::ConnectionLike as _;
-use redis::{Cmd, ErrorKind, RedisError, Value};
+use redis::{Cmd, RedisError, Value};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::breaker::Breaker;
+use crate::call_error::{CallError, of_code, of_error};
 use crate::error::{Cause, Unavailable};
 use crate::line::{Line, Maker};
-
-/// Why a call has no reply of the script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CallError {
-    Unavailable(Unavailable),
-    /// The script refused a value: its words.
-    Refused(String),
-}
 
 /// One connection, made when it is first needed and made anew when it broke.
 pub(crate) struct Link {
@@ -92,7 +85,9 @@ impl Link {
             Ok(Ok(value)) => {
                 line.answered();
                 match value {
-                    Value::ServerError(error) => Err(of_code(error.code(), error.details())),
+                    Value::ServerError(error) => {
+                        Err(of_code(error.code(), error.details())).inspect_err(|error| self.renew(&line, error))
+                    }
                     value => Ok(value),
                 }
             }
@@ -100,7 +95,7 @@ impl Link {
                 if error.is_io_error() || error.is_unrecoverable_error() {
                     self.give_up(line.number);
                 }
-                Err(of_error(&error))
+                Err(of_error(&error)).inspect_err(|error| self.renew(&line, error))
             }
             Err(_) => {
                 if line.timed_out() {
@@ -160,6 +155,13 @@ impl Link {
         sender.send_replace(Some(made));
     }
 
+    /// A user who has lost a right since: the next connection names it.
+    fn renew(&self, line: &Line, error: &CallError) {
+        if matches!(error, CallError::Unavailable(error) if error.cause() == Cause::NotPermitted) {
+            self.give_up(line.number);
+        }
+    }
+
     /// The next call makes another connection, unless one has been made since.
     fn give_up(&self, number: u64) {
         let mut current = self.current();
@@ -187,26 +189,4 @@ fn is_unknown_script(reply: &Result<Value, RedisError>) -> bool {
         Ok(_) => false,
         Err(error) => error.code() == Some("NOSCRIPT"),
     }
-}
-
-fn of_error(error: &RedisError) -> CallError {
-    match error.kind() {
-        ErrorKind::Server(_) | ErrorKind::Extension => of_code(error.code().unwrap_or_default(), error.detail()),
-        _ if error.is_io_error() => CallError::Unavailable(Unavailable::perhaps_charged(Cause::Disconnected)),
-        _ => CallError::Unavailable(Unavailable::perhaps_charged(Cause::Protocol)),
-    }
-}
-
-/// An error that the server answered. With these codes it has not run the script, or the script has
-/// stopped before its first write. With any other it is not certain.
-fn of_code(code: &str, details: Option<&str>) -> CallError {
-    let cause = match code {
-        "TOLLGATE" => return CallError::Refused(details.unwrap_or_default().to_owned()),
-        "NOSCRIPT" | "OOM" | "READONLY" | "LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN"
-        | "NOREPLICAS" | "MISCONF" | "MOVED" | "ASK" => Cause::ServerNotReady,
-        "NOAUTH" | "WRONGPASS" | "NOPERM" => Cause::NotPermitted,
-        "CROSSSLOT" => Cause::OtherSlot,
-        _ => return CallError::Unavailable(Unavailable::perhaps_charged(Cause::Protocol)),
-    };
-    CallError::Unavailable(Unavailable::not_charged(cause))
 }

@@ -65,6 +65,11 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What the names of all keys with this prefix begin with.
+pub(crate) fn beginning(prefix: &str) -> String {
+    format!("{prefix}:{VERSION}:")
+}
+
 /// The names of the keys of one dimension: all but the digest.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
@@ -77,8 +82,8 @@ impl Names {
     /// common in a cluster. Without it each key is a hash tag of its own.
     pub(crate) fn new(prefix: &str, kind: &str, tag: Option<&str>) -> Self {
         match tag {
-            None => Self { before: format!("{prefix}:{VERSION}:{kind}:{{"), after: "}" },
-            Some(tag) => Self { before: format!("{prefix}:{VERSION}:{kind}:{{{tag}}}:"), after: "" },
+            None => Self { before: format!("{}{kind}:{{", beginning(prefix)), after: "}" },
+            Some(tag) => Self { before: format!("{}{kind}:{{{tag}}}:", beginning(prefix)), after: "" },
         }
     }
 

@@ -12,6 +12,9 @@ pub(crate) const TEXT: &str = concat!(
     include_str!("script/main.lua")
 );
 
+/// The script that looks at the rights of the user.
+pub(crate) const RIGHTS: &str = include_str!("script/rights.lua");
+
 /// A script and its digest, by which the server knows it.
 #[derive(Clone)]
 pub(crate) struct Scripted {

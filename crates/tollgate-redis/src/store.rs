@@ -10,7 +10,7 @@ use crate::breaker::Breaker;
 use crate::error::BuildError;
 use crate::line::Maker;
 use crate::link::Link;
-use crate::names::Secret;
+use crate::names::{Secret, beginning};
 use crate::script::Scripted;
 
 /// A Redis or Valkey server, on which limiters keep their permits. It is cheap to clone; clones share
@@ -198,7 +198,7 @@ impl StoreBuilder {
     /// [`BuildError`] for an address or a prefix that cannot be used.
     pub fn build(self) -> Result<Store, BuildError> {
         check_word(&self.prefix)?;
-        let maker = Maker::new(&self.address, self.connect_timeout)?;
+        let maker = Maker::new(&self.address, self.connect_timeout, beginning(&self.prefix))?;
         let breaker = Breaker::new(self.breaker.0, self.breaker.1);
         let link = Arc::new(Link::new(maker, self.timeout, self.in_flight, breaker));
         let Self { secret, prefix, skew, script, .. } = self;

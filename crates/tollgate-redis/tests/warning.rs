@@ -1,14 +1,16 @@
-//! Warnings: one of a server that removes keys for want of memory, and one of a shared name.
+//! Warnings, each once: of a server that removes keys for want of memory, of a shared name, and of a
+//! right that the user lacks.
 
 #[path = "redis/support/mod.rs"]
 mod support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use log::{LevelFilter, Log, Metadata, Record};
 use support::{Server, ask, runtime};
 use tollgate::Quota;
-use tollgate_redis::RedisLimiter;
+use tollgate_redis::{RedisLimiter, Store};
 
 /// What was logged by this crate.
 static LOGGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -86,4 +88,24 @@ fn a_server_that_evicts_is_warned_of_once() {
     let logged = LOGGED.lock().unwrap();
     assert!(matches!(&**logged, [line] if line.contains("noeviction")), "{logged:?}");
     assert!(!logged[0].contains("socket"), "{logged:?}");
+}
+
+#[test]
+fn a_right_that_is_missing_is_warned_of_once() {
+    let Some(server) = Server::start(&[]) else { return };
+    let _alone = listen();
+    let weak = ["ACL", "SETUSER", "weak", "on", ">hidden", "~tollgate:*", "+@all", "-pexpireat"];
+    let _: redis::Value = ask(&mut server.connect(), &weak);
+    let address = format!("{}?user=weak&pass=hidden", server.address());
+    let builder = Store::builder(&address, support::secret());
+    let builder = builder.timeout(Duration::from_secs(20)).connect_timeout(Duration::from_secs(20));
+    let limiter = RedisLimiter::new(&builder.build().unwrap(), "api", Quota::per_hour(5)).unwrap();
+    runtime().block_on(async {
+        for _ in 0..3 {
+            assert!(limiter.try_acquire("alice").await.is_err());
+        }
+    });
+    let logged = LOGGED.lock().unwrap();
+    let [line] = &**logged else { panic!("{logged:?}") };
+    assert!(line.contains("PEXPIREAT") && !line.contains("weak") && !line.contains("hidden"), "{line}");
 }

@@ -1,9 +1,10 @@
 //! The layer's own answers.
 
 use bytes::Bytes;
+use http::header::Entry;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
-use tollgate_http::middleware::{FieldValue, Told, bytes_of, digits_of};
+use tollgate_http::middleware::{FieldValue, Notice, Told, bytes_of, digits_of};
 use tollgate_http::{Headers, Problem};
 
 use crate::key::Head;
@@ -74,7 +75,7 @@ pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
     match told {
         Told::Draft11 { policies, limit } => {
             if let Some(Value(policies)) = policies {
-                fields.append(POLICIES, policies);
+                append_policies(fields, policies);
             }
             if let Some(Value(limit)) = limit {
                 fields.append(LIMIT, limit);
@@ -95,6 +96,31 @@ pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
         _ => {}
     }
 }
+
+/// Appends to `RateLimit-Policy`. Notices a name that an inner limit has.
+fn append_policies(fields: &mut HeaderMap, policies: HeaderValue) {
+    match fields.entry(POLICIES) {
+        Entry::Vacant(field) => {
+            field.insert(policies);
+        }
+        Entry::Occupied(mut field) => {
+            let inner = field.iter().find_map(|inner| Notice::of_names(policies.as_bytes(), inner.as_bytes()));
+            if let Some(notice) = inner {
+                log(&notice);
+            }
+            field.append(policies);
+        }
+    }
+}
+
+/// Logs a set-up that is seldom meant.
+#[cfg(feature = "tracing")]
+pub(crate) fn log(notice: &Notice) {
+    tracing::warn!("{notice}");
+}
+
+#[cfg(not(feature = "tracing"))]
+pub(crate) const fn log(_: &Notice) {}
 
 /// Appends to `RateLimit`, which is a list, and sets any other field.
 fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {

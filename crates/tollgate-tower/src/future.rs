@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
+use tollgate_http::middleware::Around;
 use tower_service::Service;
 
 use crate::body::ResponseBody;
@@ -43,6 +44,7 @@ pin_project! {
             #[pin]
             future: F,
             charge: Option<Charge<L, X>>,
+            around: Around,
         },
         /// The inner service failed before it was ready.
         Failed { error: Option<E> },
@@ -64,6 +66,7 @@ struct Waiting<S, B, L: Gate<X>, X: KeyExtractor> {
     service: S,
     request: Request<B>,
     charge: Option<Charge<L, X>>,
+    around: Around,
 }
 
 impl<S, B, L, X> ResponseFuture<S, B, L, X>
@@ -73,16 +76,16 @@ where
     X: KeyExtractor,
 {
     /// The request goes to the inner service, once it is ready.
-    pub(crate) fn inner(inner: &mut S, request: Request<B>, charge: Option<Charge<L, X>>) -> Self {
+    pub(crate) fn inner(inner: &mut S, request: Request<B>, charge: Option<Charge<L, X>>, around: Around) -> Self {
         // Usually it is ready. Otherwise the future asks again, with the waker of its task.
         let state = match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(())) => State::Inner { future: inner.call(request), charge },
+            Poll::Ready(Ok(())) => State::Inner { future: around.run(|| inner.call(request)), charge, around },
             Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
             Poll::Pending => {
                 // The service that was asked may have a place in a queue.
                 let fresh = inner.clone();
                 let service = mem::replace(inner, fresh);
-                State::Waiting { waiting: Some(Box::new(Waiting { service, request, charge })) }
+                State::Waiting { waiting: Some(Box::new(Waiting { service, request, charge, around })) }
             }
         };
         Self { state }
@@ -119,7 +122,8 @@ where
             match shared.settle(outcome, &Head::of(&request)) {
                 Ok(charge) => {
                     tell(&mut request, charge.as_ref());
-                    state.set(State::Waiting { waiting: Some(Box::new(Waiting { service, request, charge })) });
+                    let around = shared.around(true);
+                    state.set(State::Waiting { waiting: Some(Box::new(Waiting { service, request, charge, around })) });
                 }
                 Err(response) => state.set(State::Own { response: Some(response) }),
             }
@@ -129,18 +133,20 @@ where
                 ready!(waiting.service.poll_ready(context))?;
             }
             if let Some(waiting) = waiting.take() {
-                let Waiting { mut service, request, charge } = *waiting;
-                state.set(State::Inner { future: service.call(request), charge });
+                let Waiting { mut service, request, charge, around } = *waiting;
+                state.set(State::Inner { future: around.run(|| service.call(request)), charge, around });
             }
         }
         let answer = match state.project() {
-            StateProjection::Inner { future, charge } => Some(ready!(future.poll(context)).map(|response| {
-                let (mut parts, body) = response.into_parts();
-                if let Some(charge) = charge.take() {
-                    charge.answered(&mut parts);
-                }
-                Response::from_parts(parts, ResponseBody::inner(body))
-            })),
+            StateProjection::Inner { future, charge, around } => {
+                Some(ready!(around.run(|| future.poll(context))).map(|response| {
+                    let (mut parts, body) = response.into_parts();
+                    if let Some(charge) = charge.take() {
+                        charge.answered(&mut parts);
+                    }
+                    Response::from_parts(parts, ResponseBody::inner(body))
+                }))
+            }
             StateProjection::Failed { error } => error.take().map(Err),
             StateProjection::Own { response } => response.take().map(|response| Ok(response.map(ResponseBody::own))),
             StateProjection::InLine { .. } | StateProjection::Waiting { .. } => None,

@@ -70,9 +70,10 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         match self.shared.judge(&Head::of(&request)) {
+            Judgement::Skipped => ResponseFuture::inner(&mut self.inner, request, None, self.shared.around(false)),
             Judgement::Settled(Ok(charge)) => {
                 tell(&mut request, charge.as_ref());
-                ResponseFuture::inner(&mut self.inner, request, charge)
+                ResponseFuture::inner(&mut self.inner, request, charge, self.shared.around(true))
             }
             Judgement::Settled(Err(response)) => ResponseFuture::own(response),
             Judgement::Wait(line) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
-use tollgate_http::middleware::{Limits, Outcome};
+use tollgate_http::middleware::{Around, Limits, Outcome};
 
 use crate::answer::{self, Value};
 use crate::charge::Charge;
@@ -61,6 +61,8 @@ pub(crate) type Settled<L, X> = Result<Option<Charge<L, X>>, Box<Response<Bytes>
 
 /// The judgement of a request.
 pub(crate) enum Judgement<L: Gate<X>, X: KeyExtractor> {
+    /// The request passes, and the limiter is not asked.
+    Skipped,
     /// The request is decided.
     Settled(Settled<L, X>),
     /// The request waits.
@@ -74,12 +76,12 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
         let settings = &self.settings;
         let cost = settings.cost_of(head);
         if cost == 0 {
-            return Judgement::Settled(Ok(None));
+            return Judgement::Skipped;
         }
         let keys = match L::find(&self.extractor, &self.missing, head) {
             Ok(Some(keys)) => keys,
-            Ok(None) => return Judgement::Settled(Ok(None)),
-            Err(_) if settings.overrules() => return Judgement::Settled(Ok(None)),
+            Ok(None) => return Judgement::Skipped,
+            Err(_) if settings.overrules() => return Judgement::Skipped,
             Err(error) => {
                 self.log(error);
                 let headers = self.limits.options().headers;
@@ -87,6 +89,9 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
                 return Judgement::Settled(Err(Box::new(answer)));
             }
         };
+        if let Some(notice) = self.limits.notice() {
+            answer::log(&notice);
+        }
         let keys = match self.limits.later(keys, cost) {
             Ok(later) => return Judgement::Wait(later),
             Err(keys) => keys,
@@ -95,6 +100,11 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
             Ok(line) => Judgement::Wait(line),
             Err(keys) => Judgement::Settled(self.settle(self.limits.decide(keys, cost), head)),
         }
+    }
+
+    /// This limit, as those inside see it.
+    pub(crate) fn around(&self, is_asked: bool) -> Around {
+        self.limits.around::<L::Keys>(is_asked)
     }
 
     /// What comes of a decision.

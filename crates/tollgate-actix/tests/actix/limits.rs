@@ -113,6 +113,17 @@ fn several_limits_are_told_by_their_names() {
 }
 
 #[test]
+fn limits_without_a_name_have_distinct_ones_from_the_first_answer_on() {
+    let [inner, outer] = [9, 2].map(|permits| RateLimit::new(direct(permits).0));
+    let server =
+        Server::of(move || App::new().service(web::resource("/").wrap(inner.clone()).to(hello)).wrap(outer.clone()));
+    let names = |field| server.get("/", &[]).all(field).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(names("ratelimit-policy"), ["default-2", "default"]);
+    assert_eq!(names("ratelimit"), ["default-2", "default"]);
+    assert_eq!(names("ratelimit"), ["default"], "denied by the outer limit");
+}
+
+#[test]
 fn a_forged_header_field_does_not_change_the_key() {
     let trusting = RateLimit::new(keyed(2)).key(ClientIp::behind(TrustedProxies::new(["127.0.0.1"]).unwrap()));
     let wary = RateLimit::new(keyed(2)).key(ClientIp::peer());

@@ -47,7 +47,10 @@ impl fmt::Display for FileError {
                 write!(f, "is in no format that is known by its first lines ({first}): ")?;
                 match remedy {
                     Some(remedy) => f.write_str(remedy),
-                    None => f.write_str("if it is one, say which with --log-format, or take it apart with --pattern"),
+                    None => f.write_str(
+                        "if it is one, say which with --log-format; or take it apart with --pattern, and say with \
+                         --time-format how its times are written",
+                    ),
                 }
             }
             Self::NoColumn { wanted, option, there } => {

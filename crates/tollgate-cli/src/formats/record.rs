@@ -26,6 +26,10 @@ pub(crate) enum Format {
     W3c,
     /// Zeek's logs, with their #fields lines
     Zeek,
+    /// HAProxy's, of `option httplog` and `option tcplog`
+    Haproxy,
+    /// Those of an Application Load Balancer of AWS
+    Alb,
 }
 
 /// What is wanted of each line.

@@ -65,6 +65,9 @@ pub(crate) mod sealed {
 
     /// Asks a limiter.
     pub trait Ask<K> {
+        /// Whether quotas have the names of dimensions.
+        const HAS_DIMENSIONS: bool = false;
+
         /// Decides.
         fn decide(&self, keys: &K, request: Request) -> Verdict;
 

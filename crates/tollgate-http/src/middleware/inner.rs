@@ -1,10 +1,13 @@
 //! The common part of [`Limits`](super::Limits) and the charges by it: the limiter, the options, and
 //! the texts about the quotas.
 
+use core::sync::atomic::AtomicBool;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::around::Outer;
 use super::cache::Cache;
 use super::gate::{Gate, Item, Tell};
 use super::prepared::{Current, Prepared, check_name};
@@ -17,7 +20,8 @@ use crate::policy::{PolicyError, QuotaUnit};
 /// The options of middleware.
 #[derive(Debug, Clone)]
 pub struct Options {
-    name: Box<str>,
+    /// `default`, if there is none.
+    pub(super) name: Option<Box<str>>,
     /// The unit of permits.
     pub unit: QuotaUnit,
     /// The header fields that tell clients their limits.
@@ -39,7 +43,7 @@ impl Default for Options {
     /// draft 11. Refunds nothing.
     fn default() -> Self {
         Self {
-            name: "default".into(),
+            name: None,
             unit: QuotaUnit::default(),
             headers: Headers::default(),
             all_limits: false,
@@ -59,8 +63,17 @@ impl Options {
     /// [`PolicyError`] when the name is empty, longer than 32 bytes or not printable ASCII.
     pub fn set_name(&mut self, name: &str) -> Result<(), PolicyError> {
         check_name(name)?;
-        self.name = name.into();
+        self.name = Some(name.into());
         Ok(())
+    }
+
+    /// The name inside of so many limits without a name.
+    fn name_inside(&self, unnamed: usize) -> Cow<'_, str> {
+        match (&self.name, unnamed) {
+            (Some(name), _) => Cow::Borrowed(name),
+            (None, 0) => Cow::Borrowed("default"),
+            (None, unnamed) => Cow::Owned(format!("default-{}", unnamed + 1)),
+        }
     }
 }
 
@@ -68,8 +81,14 @@ impl Options {
 pub(crate) struct Inner<L, V> {
     pub(crate) limiter: Arc<L>,
     pub(super) options: Options,
-    pub(super) prepared: Cache<V>,
+    /// By the number of limits without a name around this one, if that is without a name.
+    pub(super) prepared: [Cache<V>; MOST_UNNAMED + 1],
+    /// Whether it has been told that the limiter is asked twice.
+    pub(super) is_noticed: AtomicBool,
 }
+
+/// The most limits without a name around a limit that are told apart.
+const MOST_UNNAMED: usize = 3;
 
 impl<L, V> Inner<L, V> {
     pub(crate) const fn options(&self) -> &Options {
@@ -113,18 +132,20 @@ impl<L, V: FieldValue> Inner<L, V> {
     where
         L: Gate<K>,
     {
-        match self.prepared.first().filter(|first| first.is_of(&*self.limiter, keys)) {
+        let unnamed = if self.options.name.is_some() { 0 } else { Outer::here().unnamed().min(MOST_UNNAMED) };
+        match self.prepared[unnamed].first().filter(|first| first.is_of(&*self.limiter, keys)) {
             Some(first) => look(first),
-            None => self.prepared_later(keys, look),
+            None => self.prepared_later(keys, unnamed, look),
         }
     }
 
-    fn prepared_later<K, R>(&self, keys: &K, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
+    fn prepared_later<K, R>(&self, keys: &K, unnamed: usize, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
     where
         L: Gate<K>,
     {
         let current = Current::of(&*self.limiter, keys);
-        self.prepared.find_or_make(&current, || current.prepare(&self.options.name, self.options.unit), look)
+        let make = || current.prepare(&self.options.name_inside(unnamed), self.options.unit);
+        self.prepared[unnamed].find_or_make(&current, make, look)
     }
 }
 

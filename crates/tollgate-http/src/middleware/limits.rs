@@ -2,12 +2,14 @@
 
 use core::future::Future;
 use core::pin::Pin;
+use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use super::cache::Cache;
+use super::around::{Around, Outer};
 use super::charge::{Charge, Loan, State};
 use super::gate::{AtOnce, Gate, Granted, Refusal, Request, Verdict};
 use super::inner::{Inner, Options};
+use super::notice::Notice;
 use super::prepared::Prepared;
 use super::values::FieldValue;
 use crate::headers::Headers;
@@ -59,7 +61,7 @@ impl<L, V> Limits<L, V> {
     /// The limiter with these options.
     #[must_use]
     pub fn new(limiter: Arc<L>, options: Options) -> Self {
-        Self { inner: Arc::new(Inner { limiter, options, prepared: Cache::default() }) }
+        Self { inner: Arc::new(Inner { limiter, options, prepared: Default::default(), is_noticed: false.into() }) }
     }
 
     /// The limiter.
@@ -80,6 +82,32 @@ impl<L, V> Limits<L, V> {
         let mut options = self.inner.options.clone();
         change(&mut options);
         Self::new(Arc::clone(&self.inner.limiter), options)
+    }
+}
+
+impl<L, V> Limits<L, V> {
+    /// This limit, as the limits inside see it. `is_asked` tells whether the limiter has decided the
+    /// request.
+    #[must_use]
+    pub fn around<K>(&self, is_asked: bool) -> Around
+    where
+        L: Gate<K>,
+    {
+        let Inner { options, prepared, .. } = &*self.inner;
+        let may_have_none = options.name.is_none() && options.headers == Headers::Draft11 && !L::HAS_DIMENSIONS;
+        let is_unnamed = may_have_none && prepared[0].first().is_none_or(|first| first.is_unnamed());
+        Around::new(if is_asked { self.address() } else { 0 }, is_unnamed)
+    }
+
+    /// Tells once that the limiter has decided the current request already.
+    #[must_use]
+    pub fn notice(&self) -> Option<Notice> {
+        let is_twice = Outer::here().has(self.address());
+        (is_twice && !self.inner.is_noticed.swap(true, Ordering::Relaxed)).then_some(Notice::Twice)
+    }
+
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.inner.limiter).addr()
     }
 }
 

@@ -18,6 +18,8 @@ where
     K::Dimensions: Sized,
     JointLimiter<K::Dimensions>: sealed::Ask<K>,
 {
+    const HAS_DIMENSIONS: bool = true;
+
     /// On a store only [`later`](sealed::Ask::later) decides.
     fn decide(&self, keys: &K, request: Request) -> Verdict {
         self.in_process().map_or_else(Refusal::undecided, |limiter| limiter.decide(keys, request))

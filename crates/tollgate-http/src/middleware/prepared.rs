@@ -22,6 +22,8 @@ pub(crate) struct Prepared<V> {
     policies: Option<Policies>,
     /// The value of `RateLimit-Policy`, as the framework has it.
     field: Option<V>,
+    /// Whether a quota has the name of the limiter.
+    is_unnamed: bool,
 }
 
 /// The quotas of a dimension.
@@ -91,7 +93,8 @@ impl<'a> Current<'a> {
         }
         let policies = self.policies(name, unit).ok();
         let field = policies.as_ref().and_then(|policies| V::of(Bytes::copy_from_slice(policies.value().as_bytes())));
-        Prepared { quotas, policies, field }
+        let has_none = |(name, quotas): &Dimension<'_>| name.is_none() && quotas.iter().any(|it| it.name().is_none());
+        Prepared { quotas, policies, field, is_unnamed: self.dimensions().any(has_none) }
     }
 
     /// A policy for each quota, dimension by dimension. `name` is for quotas without a dimension.
@@ -212,6 +215,11 @@ impl<V> Prepared<V> {
     /// The value of `RateLimit-Policy`, if there is one.
     pub(crate) const fn field(&self) -> Option<&V> {
         self.field.as_ref()
+    }
+
+    /// Whether a quota has the name of the limiter: neither its own, nor that of a dimension.
+    pub(crate) const fn is_unnamed(&self) -> bool {
+        self.is_unnamed
     }
 
     /// The limits that an admitted request leaves of these quotas.

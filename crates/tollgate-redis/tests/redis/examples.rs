@@ -26,8 +26,16 @@ fn of_any_split_over_two_processes_exactly_n_are_admitted() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let said = String::from_utf8(output.stdout).expect("a text");
         let counts: Vec<&str> = said.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
-        let expected = ["100 of 400 admitted", "100 of 400 admitted", "100 of 400 admitted", "90 of 90 admitted"];
+        let expected = [
+            "even            | 100 of 400 admitted",
+            "uneven          | 100 of 400 admitted",
+            "one alone       | 100 of 400 admitted",
+            "below the limit |  90 of  90 admitted",
+        ];
         assert_eq!(counts, expected, "{said}");
+        // How many each process has is by chance.
+        let readme = include_str!("../../README.md");
+        assert!(expected.iter().all(|line| readme.contains(line)), "the README shows what the example prints");
     }
     let keys: Vec<String> = ask(&mut server.connect(), &["KEYS", "*"]);
     assert_eq!(keys.len(), 4, "the second time by this server alone");

@@ -157,6 +157,50 @@ fn the_format_of_zeek() {
 }
 
 #[test]
+fn the_format_of_haproxy() {
+    let scratch = Scratch::new("haproxy");
+    for syslog in ["", "Mar  2 08:00:00 lb1 haproxy[812]: ", "<134>1 2026-03-02T09:00:00+01:00 lb1 haproxy 812 - - "] {
+        let log = write_sample(|at, request| {
+            let Request { client, time, method, path, query, status, .. } = request;
+            let start = if at == 0 { format!("{syslog}Proxy http-in started.\n") } else { String::new() };
+            format!(
+                "{start}{syslog}{client}:{} [{}.000] http-in~ app/srv1 10/0/30/69/109 {status} 2750 - - ---- \
+                 1/1/1/1/0 0/0 {{example.org|curl}} {{}} \"{method} {path}?{query} HTTP/1.1\"",
+                30_000 + at,
+                &time[..20]
+            )
+        });
+        let log = scratch.with("haproxy.log", log);
+        compare_by(&["client", "client,path", "method"], &scratch, &[], &log, 1);
+        compare_by(&["client"], &scratch, &["--log-format", "haproxy"], &log, 1);
+    }
+}
+
+#[test]
+fn the_format_of_aws_load_balancers() {
+    let scratch = Scratch::new("alb");
+    let log = write_sample(|at, request| {
+        let Request { client, method, path, query, status, .. } = request;
+        let (date, time) = request.date_and_time();
+        let start = if at == 0 { "https 2026-03-02T08:00\n" } else { "" };
+        format!(
+            "{start}https 2026-03-03T00:00:00.186641Z app/lb/50dc6c495c0c9188 {client}:2817 10.0.0.1:80 0.086 0.048 \
+             0.037 {status} 200 0 57 \"{method} https://www.example.com:443{path}?{query} HTTP/1.1\" \"curl/7.46.0\" \
+             ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:elasticloadbalancing:x \"Root=1-58337281-1d84f3d7\" \
+             \"www.example.com\" \"arn:aws:acm:x\" 1 {date}T{time}.000000Z \"authenticate,forward\" \"-\" \"-\" \
+             \"10.0.0.1:80\" \"200\" \"-\" \"-\" TID_1234"
+        )
+    });
+    let log = scratch.with("alb.log", log);
+    compare_by(&["client", "client,path", "method"], &scratch, &[], &log, 1);
+    compare_by(&["client"], &scratch, &["--log-format", "alb"], &log, 1);
+    let output = replay(&["--limit", "20", "--per", "10s", "--time-column", "time", &log]);
+    assert!(text(&output.stdout).contains("all at 2026-03-03"), "{}", text(&output.stdout));
+    let output = replay(&["--limit", "20", "--per", "10s", "--key", "user", &log]);
+    assert!(text(&output.stderr).contains("has no column for the key user"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn lines_of_syslog_by_a_pattern() {
     let scratch = Scratch::new("syslog");
     let log = write_sample(|at, request| {
@@ -186,29 +230,50 @@ fn lines_of_syslog_by_a_pattern() {
 fn a_log_that_is_not_understood_says_which_pattern_reads_it() {
     let scratch = Scratch::new("guess");
     let lines = [
-        ("Mar 12 08:00:00 web1 sshd[812]: Failed password, from 192.0.2.7 port 22", true),
-        ("time=2026-03-02T08:00:00Z level=info remote=2001:db8::7 msg=\"hello, all\"", false),
-        ("2026-03-02 08:00:00.125 INFO [main] request of 192.0.2.7:5353", false),
-        ("192.0.2.7|GET|2026-03-02 08:00:00", false),
+        ("Mar 12 08:00:00 web1 sshd[812]: Failed password, from 192.0.2.7 port 22", "-03-12T08:00:00Z"),
+        ("time=2026-03-02T08:00:00Z level=info remote=2001:db8::7 msg=\"hello, all\"", "2026-03-02T08:00:00Z"),
+        ("2026-03-02 08:00:00.125 INFO [main] request of 192.0.2.7:5353", "2026-03-02T08:00:00.125Z"),
+        ("192.0.2.7|GET|2026-03-02 08:00:00", "2026-03-02T08:00:00Z"),
+        // Of several times, the most precise.
+        ("Mar  2 08:00:01 lb1 proxy: of 192.0.2.7:80 [02/Mar/2026:08:00:00.655]", "2026-03-02T08:00:00.655Z"),
+        ("2026-03-02T08:00:01Z lb1 192.0.2.7 2026-03-02T08:00:00.655Z", "2026-03-02T08:00:00.655Z"),
+        ("Mar  2 08:00:01 lb1 from 192.0.2.7 at 1772438400.655", "2026-03-02T08:00:00.655Z"),
+        // Those that are only read as options say.
+        ("2026/03/02 08:00:00 [error] 7#7: *1 limiting, client: 192.0.2.7, server: _", "2026-03-02T08:00:00Z"),
+        ("[Mon Mar 02 08:00:00.125 2026] [core:error] [client 192.0.2.7:80] denied", "2026-03-02T08:00:00.125Z"),
+        ("02.03.2026 08:00:00 192.0.2.7 GET", "2026-03-02T08:00:00Z"),
     ];
-    for (line, needs_year) in lines {
+    for (line, time) in lines {
         // The first two lines are cut off: only the third has what a guess needs.
         let log = scratch.with("log", format!("restarted\nby hand\n{line}\n"));
         let output = replay(&["--limit", "1", "--per", "1s", &log]);
         assert_eq!(output.status.code(), Some(1));
         let complaint = text(&output.stderr);
         assert!(complaint.contains("known by its first lines (\"restarted\", \"by hand\", \""), "{complaint}");
-        let pattern = complaint.split("--pattern '").nth(1).and_then(|rest| rest.split('\'').next());
-        let pattern = pattern.unwrap_or_else(|| panic!("{complaint}"));
-        assert_eq!(complaint.contains("--year"), needs_year, "{complaint}");
-        let year: &[&str] = if needs_year { &["--year", "2026"] } else { &[] };
-        let options = [&["--limit", "1", "--per", "1s", "--pattern", pattern, &log], year].concat();
-        let output = replay(&options);
-        assert_eq!(total(&output, "requests"), 1, "{pattern} {}", text(&output.stderr));
-        assert!(text(&output.stdout).contains("all at 2026-03-"), "{pattern}");
+        // What it proposes is run as it is written.
+        let start = complaint.find("--pattern '").unwrap_or_else(|| panic!("{complaint}"));
+        let proposed = complaint[start..].split(" reads").next().unwrap();
+        let options: Vec<&str> = proposed
+            .split('\'')
+            .map(str::trim)
+            .flat_map(|part| {
+                let is_option = part.starts_with("--");
+                part.split(' ').filter(move |_| is_option).chain((!is_option).then_some(part))
+            })
+            .filter(|part| !part.is_empty())
+            .collect();
+        let file = scratch.file("decisions.csv");
+        let limit = ["--limit", "1", "--per", "1s", "--decisions", &file, &log];
+        let output = replay(&[limit.as_slice(), &options].concat());
+        assert_eq!(total(&output, "requests"), 1, "{options:?} {}", text(&output.stderr));
+        let decisions = fs::read_to_string(&file).unwrap();
+        assert!(decisions.contains(time), "{options:?} {decisions}");
+        assert!(decisions.contains("192.0.2.7") || decisions.contains("2001:db8::7"), "{options:?} {decisions}");
     }
     let output = replay(&["--limit", "1", "--per", "1s", &scratch.with("log", "hello\n")]);
-    assert!(text(&output.stderr).contains("take it apart with --pattern"), "{}", text(&output.stderr));
+    let complaint = text(&output.stderr);
+    assert!(complaint.contains("take it apart with --pattern"), "{complaint}");
+    assert!(complaint.contains("say with --time-format how its times are written"), "{complaint}");
     let output = replay(&["--limit", "1", "--per", "1s", &scratch.with("log", "1772438400 ann bought 7\n")]);
     assert!(text(&output.stderr).contains("add a group for the key"), "{}", text(&output.stderr));
 }

@@ -60,6 +60,8 @@ macro_rules! tuples {
 each_tuple!(tuples);
 
 impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K::Dimensions, C, F> {
+    const HAS_DIMENSIONS: bool = true;
+
     fn decide(&self, keys: &K, request: Request) -> Verdict {
         if request.refundable || queues(self).next().is_some() {
             return reserve(self, keys, request);

@@ -1,6 +1,5 @@
 //! A store that is away, and what the limiter does then.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tollgate::Quota;
@@ -76,7 +75,7 @@ fn a_local_share_admits_at_most_twice_n_in_a_window_that_spans_the_change() {
     let Some(server) = Server::start(&[]) else { return };
     runtime().block_on(async {
         let proxy = Proxy::start(&server).await;
-        let nodes = [0; 3].map(|_| node(&proxy, OnFailure::Local { nodes: NonZeroU32::new(3).unwrap() }));
+        let nodes = [0; 3].map(|_| node(&proxy, OnFailure::Local { nodes: 3 }));
         let (mut stored, mut local) = (0, 0);
         for node in &nodes {
             stored += ask(node, 20).await.0;
@@ -96,6 +95,18 @@ fn a_local_share_admits_at_most_twice_n_in_a_window_that_spans_the_change() {
         assert_eq!((stored, local), (LIMIT, LIMIT / 3 * 3));
         assert!(stored + local <= 2 * LIMIT);
     });
+}
+
+#[test]
+fn a_share_of_no_nodes_is_an_error_when_built() {
+    let store = Store::new("redis+unix:///no/such/socket", secret()).unwrap();
+    let builder = |nodes| {
+        let builder = RedisLimiter::builder(&store, "api", Quota::per_hour(LIMIT));
+        builder.on_failure(OnFailure::Local { nodes }).build()
+    };
+    assert!(matches!(builder(0), Err(tollgate_redis::BuildError::NoNodes)));
+    assert!(matches!(builder(11), Err(tollgate_redis::BuildError::NoShare { nodes: 11, .. })));
+    assert!(builder(10).is_ok());
 }
 
 #[test]

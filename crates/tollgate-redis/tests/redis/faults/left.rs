@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use tollgate::Quota;
 use tollgate_redis::{Cause, RedisLimiter, Store};
 
-use super::proxy::{Line, Proxy};
 use super::{KEY, accounts_agree, cause};
+use crate::faults::proxy::{Line, Proxy};
 use crate::support::{Server, runtime, secret};
 
 /// The store's time for a call, and that of a caller.

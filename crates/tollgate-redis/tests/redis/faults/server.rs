@@ -105,6 +105,41 @@ fn a_server_without_memory_charges_nothing_and_still_denies() {
     });
 }
 
+/// As the README has it.
+#[test]
+fn a_server_without_memory_refuses_known_keys_as_new_ones_and_forgets_and_looks() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mut connection = server.connect();
+    let store = server.builder().breaker(5, Duration::from_secs(3600)).build().unwrap();
+    let limiter = RedisLimiter::new(&store, "api", Quota::per_hour(3)).unwrap();
+    let bucket = RedisLimiter::new(&store, "bucket", Quota::token_bucket(3, 1, Duration::from_secs(3600))).unwrap();
+    runtime().block_on(async {
+        let mut receipts = vec![];
+        for limiter in [&limiter, &bucket] {
+            assert!(limiter.try_acquire("known").await.unwrap().is_admitted());
+            receipts.push(limiter.try_acquire("known").await.unwrap().into_result().unwrap().into_receipt());
+            assert!(limiter.try_acquire_n("used up", 3).await.unwrap().is_admitted());
+        }
+        let _: redis::Value = ask(&mut connection, &["CONFIG", "SET", "maxmemory", "1"]);
+        for (limiter, receipt) in [&limiter, &bucket].into_iter().zip(receipts) {
+            for key in ["known", "new"] {
+                let error = limiter.try_acquire(key).await.unwrap_err();
+                assert_eq!(cause(&error), (Cause::ServerNotReady, false), "{key}");
+            }
+            assert!(limiter.try_acquire("used up").await.unwrap().is_denied());
+            assert_eq!(limiter.peek("known", 0).await.unwrap().tightest().remaining(), 1);
+            assert_eq!(cause(&limiter.refund(receipt).await.unwrap_err()), (Cause::ServerNotReady, false));
+            assert_eq!(limiter.peek("known", 0).await.unwrap().tightest().remaining(), 1);
+            assert!(limiter.forget("used up").await.unwrap());
+        }
+        assert!(ask::<String>(&mut connection, &["INFO", "errorstats"]).contains("errorstat_OOM"));
+        for _ in 0..5 {
+            assert_eq!(cause(&limiter.try_acquire("new").await.unwrap_err()), (Cause::ServerNotReady, false));
+        }
+        assert_eq!(cause(&limiter.try_acquire("known").await.unwrap_err()), (Cause::CircuitOpen, false));
+    });
+}
+
 #[test]
 fn a_replica_charges_nothing() {
     let Some(server) = Server::start(&[]) else { return };
@@ -163,5 +198,90 @@ fn after_a_flush_what_is_spent_of_leases_is_part_of_what_was_lost() {
         while limiter.try_acquire(KEY).await.unwrap().is_admitted() {}
         let counts = limiter.counts();
         assert_eq!(counts.admitted + counts.admitted_by_lease, 200 + lost);
+    });
+}
+
+/// A store of a user who has all rights except these.
+fn store_of_weak_user(server: &Server, without: &str) -> tollgate_redis::Store {
+    let mut words = vec!["ACL", "SETUSER", "weak", "reset", "on", ">hidden", "+@all"];
+    words.extend(without.split(' '));
+    let _: redis::Value = ask(&mut server.connect(), &words);
+    let address = format!("{}?user=weak&pass=hidden", server.address());
+    let builder = tollgate_redis::Store::builder(&address, crate::support::secret());
+    builder.timeout(Duration::from_secs(20)).connect_timeout(Duration::from_secs(20)).build().unwrap()
+}
+
+#[test]
+fn a_right_that_is_missing_is_named_before_anything_is_written() {
+    let Some(server) = Server::start(&[]) else { return };
+    for (without, command) in [
+        ("~tollgate:* -pexpireat", "PEXPIREAT"),
+        ("~tollgate:* -append", "APPEND"),
+        ("~tollgate:* -time", "TIME"),
+        ("~tollgate:* -unlink", "UNLINK"),
+        ("~tollgate:* -evalsha", "EVALSHA"),
+        // All commands, but on other keys.
+        ("~other:*", "STRLEN"),
+        ("%R~tollgate:*", "APPEND"),
+    ] {
+        let store = store_of_weak_user(&server, without);
+        let limiter = RedisLimiter::new(&store, "api", Quota::per_hour(2)).unwrap();
+        for _ in 0..2 {
+            let error = runtime().block_on(limiter.try_acquire(KEY)).unwrap_err();
+            assert_eq!(cause(&error), (Cause::CommandNotPermitted { command }, false), "{without}");
+            assert!(error.to_string().contains(command) && !error.to_string().contains("weak"), "{error}");
+        }
+        assert_eq!(ask::<u64>(&mut server.connect(), &["DBSIZE"]), 0, "{without}");
+    }
+}
+
+#[test]
+fn a_right_that_is_taken_away_is_told_as_such_and_then_named() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = store_of_weak_user(&server, "~tollgate:*");
+    let limiter = RedisLimiter::new(&store, "api", Quota::per_hour(2)).unwrap();
+    let _: redis::Value = ask(&mut server.connect(), &["ACL", "SETUSER", "weak", "-info"]);
+    runtime().block_on(async {
+        assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
+        let _: redis::Value = ask(&mut server.connect(), &["ACL", "SETUSER", "weak", "-pexpireat"]);
+        // The stamps of another key are written when the script comes to that command.
+        assert_eq!(cause(&limiter.try_acquire("bob").await.unwrap_err()), (Cause::NotPermitted, true));
+        let named = (Cause::CommandNotPermitted { command: "PEXPIREAT" }, false);
+        assert_eq!(cause(&limiter.try_acquire("bob").await.unwrap_err()), named);
+    });
+}
+
+/// The command is in the README, as an operator runs it.
+#[test]
+fn the_rights_that_the_readme_lists_are_enough() {
+    let Some(server) = Server::start(&[]) else { return };
+    let line =
+        include_str!("../../../README.md").lines().find_map(|line| line.trim_start().strip_prefix("ACL SETUSER "));
+    let words: Vec<&str> = ["ACL", "SETUSER"].into_iter().chain(line.expect("a command").split(' ')).collect();
+    let _: redis::Value = ask(&mut server.connect(), &words);
+    let address = format!("{}?user=tollgate&pass=password", server.address());
+    let builder = tollgate_redis::Store::builder(&address, crate::support::secret());
+    let builder = builder.timeout(Duration::from_secs(20)).connect_timeout(Duration::from_secs(20));
+    let store = builder.build().unwrap();
+    let (minute, second) = (Duration::from_secs(60), Duration::from_secs(1));
+    runtime().block_on(async {
+        for (name, quota) in [
+            ("log", Quota::per_hour(700)),
+            ("bucket", Quota::token_bucket(700, 1, minute)),
+            ("queue", Quota::leaky_queue(1000, second, minute)),
+            ("window", Quota::fixed_window(700, minute)),
+            ("counter", Quota::sliding_counter(700, minute)),
+            ("steps", Quota::quantised_log(700, minute, second)),
+        ] {
+            let limiter = RedisLimiter::new(&store, name, quota).unwrap();
+            for cost in [1, 1, 70] {
+                let admission = limiter.try_acquire_n(KEY, cost).await.unwrap().into_result().unwrap();
+                let refunded = limiter.refund(admission.into_receipt()).await.unwrap();
+                assert!(refunded == cost || name == "queue", "{name}: {refunded} of {cost}");
+            }
+            assert!(limiter.peek(KEY, 1).await.unwrap().decision().is_admitted());
+            assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
+            assert!(limiter.forget(KEY).await.unwrap());
+        }
     });
 }

@@ -81,7 +81,7 @@ fn a_slot_that_moves_under_load_takes_its_permits_along() {
             let mut decides = vec![];
             for limiter in &limiters {
                 let peeked = limiter.peek(&key, 0).await;
-                assert!(peeked.as_ref().err().is_none_or(|error| cause(error) == (Cause::ServerNotReady, false)));
+                assert!(peeked.as_ref().err().is_none_or(|error| cause(error) == (Cause::OtherNode, false)));
                 decides.push(peeked.is_ok());
             }
             decides
@@ -118,6 +118,27 @@ fn a_slot_that_moves_under_load_takes_its_permits_along() {
     });
 }
 
+#[test]
+fn a_key_of_another_node_leaves_the_breaker_closed_for_the_slots_of_this_one() {
+    let Some(primaries) = cluster() else { return };
+    let store = primaries[0].server.builder().breaker(1, Duration::from_secs(3600)).build().unwrap();
+    let limiter = RedisLimiter::new(&store, "api", Quota::per_hour(LIMIT)).unwrap();
+    let (mut here, mut elsewhere) = (0, 0);
+    runtime().block_on(async {
+        for user in 0..60_u32 {
+            match limiter.try_acquire(user.to_string()).await {
+                Ok(decision) => here += u32::from(decision.is_admitted()),
+                Err(error) => {
+                    assert_eq!(cause(&error), (Cause::OtherNode, false));
+                    elsewhere += 1;
+                }
+            }
+        }
+    });
+    // One key in three is here.
+    assert!(here >= 5 && elsewhere >= 20, "{here}, {elsewhere}");
+}
+
 /// Asks until it is over, without a rest. Half of the limit is left for others.
 async fn load(limiter: Arc<RedisLimiter>, key: String, is_over: Arc<AtomicBool>) {
     while !is_over.load(Ordering::SeqCst) {
@@ -126,7 +147,7 @@ async fn load(limiter: Arc<RedisLimiter>, key: String, is_over: Arc<AtomicBool>)
             true => limiter.peek(&key, 1).await.err(),
             false => limiter.try_acquire(&key).await.err(),
         };
-        assert!(error.is_none_or(|error| cause(&error) == (Cause::ServerNotReady, false)));
+        assert!(error.is_none_or(|error| cause(&error) == (Cause::OtherNode, false)));
         tokio::task::yield_now().await;
     }
 }

@@ -12,6 +12,7 @@ mod keys;
 #[cfg(feature = "tracing")]
 mod log;
 mod modes;
+mod nested;
 mod own_answers;
 mod queues;
 mod refunds;

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The numbers of requests of a limiter since it was built, by what became of them.
 ///
-/// A request whose caller went away before the answer is counted by what became of it, as any other.
+/// A request whose caller went away before the answer is counted by what became of it, as any
+/// other.
 ///
-/// The requests that the store charged are those `admitted`, and at most those `perhaps_charged`. With
-/// leases it has charged besides the permits that are `leased` and at most those `perhaps_leased`,
-/// without those `given_back`.
+/// The requests that the store charged are those `admitted`, and at most those `perhaps_charged`.
+/// With leases it has charged besides the permits that are `leased` and at most those
+/// `perhaps_leased`, without those `given_back`.
 ///
 /// ```
 /// use tollgate::Quota;

@@ -55,8 +55,8 @@ pub enum BuildError {
     },
     /// The number of nodes that share the limits while the store is away is zero.
     NoNodes,
-    /// Permits of this quota cannot be leased: only a quantised log has steps, and only the permits of
-    /// one quota of one dimension are leased.
+    /// Permits of this quota cannot be leased: only a quantised log has steps, and only the permits
+    /// of one quota of one dimension are leased.
     NoLease {
         /// The quota.
         quota: Box<Quota>,
@@ -251,8 +251,9 @@ impl From<Unavailable> for StoreError {
 
 /// The store did not decide a request.
 ///
-/// `is_perhaps_charged` says whether the permits may have been charged all the same: the request was
-/// sent, and no answer came. Permits are then counted for nobody, so the store never admits more.
+/// `is_perhaps_charged` says whether the permits may have been charged all the same: the request
+/// was sent, and no answer came. Permits are then counted for nobody, so the store never admits
+/// more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unavailable {
     cause: Cause,
@@ -313,8 +314,8 @@ pub enum Cause {
     /// [breaker](crate::StoreBuilder::breaker).
     OtherNode,
     /// The server does not let this user run scripts, or the password is wrong. If the request is
-    /// perhaps charged, the user has lost a right since the connection was made; the next request names
-    /// it.
+    /// perhaps charged, the user has lost a right since the connection was made; the next request
+    /// names it.
     NotPermitted,
     /// The server does not let this user run a command on keys of the store's prefix. Nothing was
     /// written. The README lists the commands.

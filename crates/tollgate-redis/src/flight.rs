@@ -1,8 +1,8 @@
 //! Requests of the same keys and cost that wait for one reply.
 //!
 //! One call of a key is on its way at a time. Requests that come meanwhile wait, and go together in
-//! the next call: the script admits as many of them as fit, at one instant. A task makes these calls,
-//! so no caller that goes away takes the others with it.
+//! the next call: the script admits as many of them as fit, at one instant. A task makes these
+//! calls, so no caller that goes away takes the others with it.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;

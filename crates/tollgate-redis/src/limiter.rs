@@ -20,8 +20,8 @@ const DIMENSION: &str = "key";
 
 /// A limit for each of many keys, which all nodes share that use the same store, secret and name.
 ///
-/// A request is admitted if and only if at most N - n permits of its key are live on the server. All
-/// of it happens in one script, on the server's clock. A denied request writes nothing.
+/// A request is admitted if and only if at most N - n permits of its key are live on the server.
+/// All of it happens in one script, on the server's clock. A denied request writes nothing.
 ///
 /// ```no_run
 /// use tollgate::Quota;
@@ -108,8 +108,9 @@ impl RedisLimiter {
         self.engine.forget((0, self.digest(key))).await
     }
 
-    /// Ends all [leases](RedisLimiterBuilder::lease) and gives back what they have left, for a service
-    /// that stops. Returns how many permits. Without it they count until their window is over.
+    /// Ends all [leases](RedisLimiterBuilder::lease) and gives back what they have left, for a
+    /// service that stops. Returns how many permits. Without it they count until their window is
+    /// over.
     ///
     /// ```
     /// use tollgate_redis::{RedisLimiter, StoreError};
@@ -123,15 +124,15 @@ impl RedisLimiter {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the store did not answer; the other leases stay as they are then. It makes a
-    /// call for each lease, one after another.
+    /// [`StoreError`] if the store did not answer; the other leases stay as they are then. It makes
+    /// a call for each lease, one after another.
     pub async fn give_back_leases(&self) -> Result<u32, StoreError> {
         self.engine.give_back_all().await
     }
 
-    /// A limiter of one quota. Limiters of the same name share their permits, and each decides by its
-    /// own quota; another window is [warned of](crate#a-name-and-a-change-of-its-policy). A key under
-    /// another name is another key.
+    /// A limiter of one quota. Limiters of the same name share their permits, and each decides by
+    /// its own quota; another window is [warned of](crate#a-name-and-a-change-of-its-policy). A key
+    /// under another name is another key.
     ///
     /// # Errors
     ///
@@ -219,18 +220,18 @@ impl RedisLimiterBuilder {
     /// No window holds more than N, also if a node dies or is stopped. But permits that other nodes
     /// have leased and not spent deny requests, so waits are upper bounds.
     ///
-    /// A lease is taken with a request that the store decides. The first request of a key takes none;
-    /// the next ones take 1, 3, 7 permits and so on, at most an eighth of those that are left. So a
-    /// limit below 8 has no leases. In later steps as many are taken as were spent. What was not spent
-    /// is given back with the key's next call, or counts until its window is over. So take a step in
-    /// which a node has tens of requests of a busy key.
+    /// A lease is taken with a request that the store decides. The first request of a key takes
+    /// none; the next ones take 1, 3, 7 permits and so on, at most an eighth of those that are
+    /// left. So a limit below 8 has no leases. In later steps as many are taken as were spent. What
+    /// was not spent is given back with the key's next call, or counts until its window is over. So
+    /// take a step in which a node has tens of requests of a busy key.
     ///
-    /// [`peek`](RedisLimiter::peek) and [`try_acquire_status`](RedisLimiter::try_acquire_status) ask the
-    /// store, where a lease counts as taken. A machine that is suspended stops the clock by which it
-    /// spends its leases, and can spend what they have left when it goes on.
+    /// [`peek`](RedisLimiter::peek) and [`try_acquire_status`](RedisLimiter::try_acquire_status)
+    /// ask the store, where a lease counts as taken. A machine that is suspended stops the clock by
+    /// which it spends its leases, and can spend what they have left when it goes on.
     ///
-    /// Leases are kept in so many slots. A key whose slot another one has in this step takes none, so
-    /// give several times as many slots as there are busy keys.
+    /// Leases are kept in so many slots. A key whose slot another one has in this step takes none,
+    /// so give several times as many slots as there are busy keys.
     ///
     /// ```
     /// use std::time::Duration;

@@ -47,8 +47,8 @@ pub(crate) struct Maker {
     has_named_a_right: AtomicBool,
 }
 
-/// The commands whose rights are looked at. A script may stop in the midst of its writes for want of
-/// one, so they are looked at before.
+/// The commands whose rights are looked at. A script may stop in the midst of its writes for want
+/// of one, so they are looked at before.
 const COMMANDS: [&str; 13] = [
     "EVAL",
     "EVALSHA",

@@ -51,8 +51,8 @@ impl Link {
         Self { maker, timeout, in_flight, breaker, current: Mutex::default() }
     }
 
-    /// Sends the command, or the other one if the server does not know the script. Sends nothing while
-    /// the breaker is open.
+    /// Sends the command, or the other one if the server does not know the script. Sends nothing
+    /// while the breaker is open.
     pub(crate) async fn send(
         self: &Arc<Self>,
         by_hash: &Cmd,
@@ -109,7 +109,8 @@ impl Link {
     /// The connection, and until when a call by it may take.
     ///
     /// The first attempt of a store is waited for: without it a service would begin with errors. A
-    /// later one is made because the server was away. Then a call waits no longer than its own time.
+    /// later one is made because the server was away. Then a call waits no longer than its own
+    /// time.
     async fn line(self: &Arc<Self>, until: Instant) -> Result<(Line, Instant), Cause> {
         let (mut outcome, is_first) = match self.line_or_attempt() {
             Ok(line) => return Ok((line, until)),

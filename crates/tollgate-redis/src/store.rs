@@ -13,8 +13,8 @@ use crate::link::Link;
 use crate::names::{Secret, beginning};
 use crate::script::Scripted;
 
-/// A Redis or Valkey server, on which limiters keep their permits. It is cheap to clone; clones share
-/// one connection.
+/// A Redis or Valkey server, on which limiters keep their permits. It is cheap to clone; clones
+/// share one connection.
 ///
 /// Nothing is sent before the first request, so a service starts while its store is away.
 ///
@@ -112,8 +112,8 @@ impl StoreBuilder {
         self
     }
 
-    /// The longest time of a call of the server: 50 ms if it is not set. A request that was sent and
-    /// not answered by then is perhaps charged.
+    /// The longest time of a call of the server: 50 ms if it is not set. A request that was sent
+    /// and not answered by then is perhaps charged.
     ///
     /// If the caller leaves before, the call goes on, is counted, and counts for the
     /// [breaker](Self::breaker). Three calls in a row that time out give their connection up.
@@ -125,8 +125,8 @@ impl StoreBuilder {
     /// The longest time that making a connection takes: a second if it is not set. It takes several
     /// round trips, and more with TLS.
     ///
-    /// Requests wait so long for the first connection of a store, and then for the answer. For a later
-    /// one, which is made because the server was away, they wait no longer than the
+    /// Requests wait so long for the first connection of a store, and then for the answer. For a
+    /// later one, which is made because the server was away, they wait no longer than the
     /// [time-out](Self::timeout) of a call. It is made all the same, and the next requests use it.
     ///
     /// ```
@@ -134,8 +134,8 @@ impl StoreBuilder {
     /// use tollgate_redis::{Secret, Store};
     ///
     /// // A server in another country.
-    /// let builder = Store::builder("redis://10.0.0.7:6379", Secret::new("sixteen bytes or more")?);
-    /// let builder = builder.connect_timeout(Duration::from_secs(5)).timeout(Duration::from_millis(500));
+    /// let builder = Store::builder("redis://10.0.0.7", Secret::new("sixteen bytes or more")?);
+    /// let builder = builder.connect_timeout(Duration::from_secs(5));
     /// assert!(builder.build().is_ok());
     /// # Ok::<(), tollgate_redis::BuildError>(())
     /// ```

@@ -1,5 +1,5 @@
-//! Calls that go on though their caller leaves: a caller may drop its future at any moment, and what
-//! it sent is charged, timed and counted all the same.
+//! Calls that go on though their caller leaves: a caller may drop its future at any moment, and
+//! what it sent is charged, timed and counted all the same.
 
 use crate::error::{Cause, StoreError, Unavailable};
 

@@ -1,5 +1,5 @@
-//! Warnings, each once: of a server that removes keys for want of memory, of a shared name, and of a
-//! right that the user lacks.
+//! Warnings, each once: of a server that removes keys for want of memory, of a shared name, and of
+//! a right that the user lacks.
 
 #[path = "redis/support/mod.rs"]
 mod support;

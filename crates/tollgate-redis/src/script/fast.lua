@@ -42,7 +42,8 @@ if ARGV[6] == 'L' and ARGV[1] == 'a' and ARGV[3] == '1' and ARGV[4] == '0' and #
         return { 0, 0, wait, 1, by, 1, 0, 0, now }
     end
     if is_usual then
-        -- A value that reaches a power of two may be cut, and a limiter of another window may hold it.
+        -- A value that reaches a power of two may be cut, and a limiter of another window may hold
+        -- it.
         local _, before = math.frexp(size - 16)
         local _, after = math.frexp(size - 16 + cost * 8)
         local grows_within = before == after or size - 16 + cost * 8 < 512

@@ -1,11 +1,11 @@
 
--- The sliding window log: one string of a head and of the stamps of permits, oldest first. A permit is
--- live until just before its stamp and the window. The numbers: how many quotas, and of each the limit
--- and the window.
+-- The sliding window log: one string of a head and of the stamps of permits, oldest first. A permit
+-- is live until just before its stamp and the window. The numbers: how many quotas, and of each the
+-- limit and the window.
 --
 -- Limiters of other windows share the string. So the head has the longest window that holds it, and
--- until when: a window from the last charge by a limiter that has this window, or longer. Until then no
--- stamp is cut off that this window needs, and the key does not expire.
+-- until when: a window from the last charge by a limiter that has this window, or longer. Until
+-- then no stamp is cut off that this window needs, and the key does not expire.
 kinds.L = function(key, place)
     local quotas, longest = {}, 0
     for quota = 1, number() do

@@ -1,5 +1,5 @@
-//! Limiters of one name with other quotas: services that share permits, and a policy that is changed
-//! while old and new nodes run.
+//! Limiters of one name with other quotas: services that share permits, and a policy that is
+//! changed while old and new nodes run.
 
 use std::time::Duration;
 

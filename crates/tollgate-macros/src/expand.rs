@@ -351,13 +351,16 @@ impl Answer<'_> {
             return Err(Error::new(*returned, message));
         }
         let message = format!("`{{Self}}` can't say that a call {verb}");
+        let wanted = format!("an error that is made of a `{library}::{error}` is wanted");
         Ok(quote_spanned! {from(*returned)=>
             {
-                #[diagnostic::on_unimplemented(message = #message, label = "not a `Result`", note = #advice)]
+                #[diagnostic::on_unimplemented(message = #message, label = #wanted, note = #advice)]
                 trait __TollgateAnswer {
                     fn answer(refused: #refused) -> Self;
                 }
 
+                // Its bound would be reported in place of the message.
+                #[diagnostic::do_not_recommend]
                 impl<T, E: ::core::convert::From<#refused>> __TollgateAnswer for ::core::result::Result<T, E> {
                     fn answer(refused: #refused) -> Self {
                         ::core::result::Result::Err(::core::convert::From::from(refused))

@@ -70,7 +70,7 @@ use crate::tier::{Tier, TierKey};
 /// - **Each `Copy` type by value.** `&str` is `Copy`, too, and would be a form of `&str` in two ways.
 ///   Rust cannot say "but references". [`by_value!`](crate::by_value) says it for one type.
 /// - **`None` without a type**, as in `try_acquire((None, 7))`. Rust asks for its type: pass
-///   [`Absent`], which hashes alike.
+///   [`Absent`](crate::Absent), which hashes alike.
 ///
 /// # Keys of your own
 /// For a type that is passed by value, write [`by_value!`](crate::by_value).

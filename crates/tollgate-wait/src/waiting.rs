@@ -136,6 +136,7 @@ impl<L, T> WaitingLimiter<L, T> {
     /// The key has any form that `try_acquire` of the limiter takes: see [`AsKey`](tollgate::AsKey)
     /// and [`Keys`](tollgate::Keys). A `DirectLimiter` has the key `()`.
     #[must_use = "a request waits by `within` or `block_within`"]
+    #[doc(alias = "until_ready", alias = "until_key_ready", alias = "Wait")]
     pub const fn acquire<A>(&self, key: A) -> Acquire<'_, L, T, A>
     where
         L: Limit<A>,

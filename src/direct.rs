@@ -67,6 +67,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// }
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
+    #[doc(alias = "check", alias = "tryConsume", alias = "Allow")]
     pub fn try_acquire(&self) -> Decision {
         self.engine.decide_or_ask(THE_KEY, 1, |ask| self.ask(ask, None))
     }
@@ -138,6 +139,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// assert_eq!(limiter.peek().remaining(), 5);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
+    #[doc(alias = "estimateAbilityToConsume")]
     pub fn peek(&self) -> Status {
         self.engine.peek(&[Some(THE_KEY)], Ask::acquire(1))
     }
@@ -174,6 +176,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// assert!(limiter.try_acquire().is_admitted());
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
+    #[doc(alias = "reset")]
     pub fn clear(&self) {
         self.engine.forget(THE_KEY);
     }

@@ -120,6 +120,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
+    #[doc(alias = "check_key", alias = "tryConsume", alias = "Allow")]
     pub fn try_acquire(&self, keys: impl Keys<D>) -> Result<Decision, JointError> {
         self.try_acquire_n(keys, 1)
     }
@@ -250,6 +251,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// As [`try_acquire`](Self::try_acquire).
+    #[doc(alias = "estimateAbilityToConsume")]
     pub fn peek(&self, keys: impl Keys<D>) -> Result<Status, JointError> {
         self.peek_n(keys, 1)
     }
@@ -294,6 +296,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// [`JointError`] when there is no key or, for a slice, another number of keys than dimensions.
+    #[doc(alias = "reset")]
     pub fn forget(&self, keys: impl Keys<D>) -> Result<bool, JointError> {
         let keys = self.fingerprints(&keys)?;
         Ok(keys.iter().flatten().fold(false, |any, &key| any | self.engine.forget(key)))
@@ -311,6 +314,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// assert!(limiter.try_acquire(("alice",))?.is_admitted());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias = "reset")]
     pub fn clear(&self) {
         self.engine.clear();
     }

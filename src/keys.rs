@@ -17,7 +17,7 @@ use crate::tier::{Tier, TierKey};
 /// | type `K` of the limiter's keys | forms that a request can pass |
 /// |---|---|
 /// | any `K` | `&K`, or a [borrowed](Borrow) form: `&str` for `String`, `&[T]` for `Vec<T>` |
-/// | an integer, `bool`, `char`, an IP or socket address, a `Uuid` (feature `uuid`) | also the value: `7`, `addr` |
+/// | an integer, `bool`, `char`, `String`, an IP or socket address, a `Uuid` (feature `uuid`) | also the value: `7`, `addr` |
 /// | a type of yours with [`by_value!`](crate::by_value) | also the value: `Plan::Free` |
 /// | an array | also the array |
 /// | an `Option` | also an `Option` of a form: `Some("x")` for `Option<String>`; [`Absent`](crate::Absent) for `None` |
@@ -70,10 +70,10 @@ use crate::tier::{Tier, TierKey};
 /// - **Each `Copy` type by value.** `&str` is `Copy`, too, and would be a form of `&str` in two ways.
 ///   Rust cannot say "but references". [`by_value!`](crate::by_value) says it for one type.
 /// - **`None` without a type**, as in `try_acquire((None, 7))`. Rust asks for its type: pass
-///   [`Absent`], which hashes alike.
+///   [`Absent`](crate::Absent), which hashes alike.
 ///
 /// # Keys of your own
-/// For a `Copy` type that is passed by value, write [`by_value!`](crate::by_value).
+/// For a type that is passed by value, write [`by_value!`](crate::by_value).
 ///
 /// Implement the trait for the borrowed form of a key of your own. The contract: `hash_key` feeds
 /// the hasher exactly as `K`'s [`Hash`] does. If it does not, the two forms are limited separately.

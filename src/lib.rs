@@ -41,9 +41,7 @@
 //! tollgate replay --limit 100 --per 1m access.log
 //! ```
 //!
-//! [`tollgate-policy`](https://docs.rs/tollgate-policy) reads dimensions and quotas from a TOML
-//! file, and applies changes of the file to limiters in use. Other crates fit the limiters into HTTP
-//! services:
+//! Crates around the limiters:
 //!
 //! | crate | for |
 //! |---|---|
@@ -51,9 +49,10 @@
 //! | [`tollgate-actix`](https://docs.rs/tollgate-actix) | actix-web |
 //! | [`tollgate-http`](https://docs.rs/tollgate-http) | header fields, answers and client addresses, for any framework |
 //! | [`tollgate-serve`](https://docs.rs/tollgate-serve) | programs in any language, nginx and Envoy |
-//!
-//! [`tollgate-redis`](https://docs.rs/tollgate-redis) keeps the same quotas, but for the warm-up, on
-//! Redis or Valkey, for several nodes that share a limit.
+//! | [`tollgate-wait`](https://docs.rs/tollgate-wait) | requests that wait their turn, as tasks or threads |
+//! | [`tollgate-observe`](https://docs.rs/tollgate-observe) | metrics, logs, and the keys that are denied most |
+//! | [`tollgate-redis`](https://docs.rs/tollgate-redis) | several nodes that share a limit, on Redis or Valkey: the same quotas, but for the warm-up |
+//! | [`tollgate-policy`](https://docs.rs/tollgate-policy) | dimensions and quotas from a TOML file, which may change while the service runs |
 //!
 //! # What is guaranteed
 //! - **Exact sliding window.** A request of cost n is admitted if and only if at most N - n permits
@@ -75,7 +74,8 @@
 //! - **No `unsafe`** in this crate.
 //!
 //! The other [algorithms](Algorithm) keep their own rules as exactly, in integers, with the same
-//! guarantees. [`design`] explains how this works and why it is right.
+//! guarantees. [`design`] explains how this works and why it is right, and the
+//! [limitations](design::limitations) tell where it falls short.
 //!
 //! # Guide
 //! | to do this | use this |
@@ -87,6 +87,7 @@
 //! | a `Retry-After` header | [`retry_after_secs`](Denial::retry_after_secs) |
 //! | response headers: limit, remaining, reset | [`try_acquire_status`](Limiter::try_acquire_status), [`peek`](Limiter::peek) |
 //! | a decision as a `Result`, for `?` | [`into_result`](Decision::into_result) |
+//! | wait for a permit | [`WaitingLimiter`](https://docs.rs/tollgate-wait/latest/tollgate_wait/struct.WaitingLimiter.html) of `tollgate-wait` |
 //! | permits for later, or a look at what there would be | [`reserve`](Limiter::reserve), [`peek_reserve`](Limiter::peek_reserve) |
 //! | attempts that count unless they succeed | [`reserve`](Limiter::reserve) and [`commit`](Reservation::commit) first, [`refund`](Limiter::refund) on success |
 //! | a key cap, another clock or another hasher | [`Limiter::builder`] |
@@ -138,6 +139,38 @@
 //!     Ok("hello")
 //! }
 //! # assert!(handle([192, 0, 2, 7].into()).is_ok());
+//! ```
+//!
+//! ## Own networks and `/health` pass
+//! Requests that are not limited do not ask the limiter. The layers for HTTP have the option `skip`
+//! for that. The address is that of the connection, or one that a proxy of yours tells: a client
+//! writes into `X-Forwarded-For` as it likes.
+//!
+//! ```
+//! use std::net::IpAddr;
+//! use tollgate::{Denial, Limiter, Quota};
+//!
+//! fn is_own(client: IpAddr) -> bool {
+//!     match client.to_canonical() {
+//!         IpAddr::V4(address) => address.is_loopback() || address.is_private(),
+//!         IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
+//!     }
+//! }
+//!
+//! fn admit(limiter: &Limiter<IpAddr>, client: IpAddr, path: &str) -> Result<(), Denial> {
+//!     if path == "/health" || is_own(client) {
+//!         return Ok(());
+//!     }
+//!     limiter.try_acquire(client).into_result().map(|_| ())
+//! }
+//!
+//! let limiter = Limiter::<IpAddr>::new(Quota::per_minute(1))?;
+//! let (own, client) = (IpAddr::from([10, 0, 0, 7]), IpAddr::from([203, 0, 113, 7]));
+//! assert!((0..9).all(|_| admit(&limiter, own, "/").is_ok()));
+//! assert!((0..9).all(|_| admit(&limiter, client, "/health").is_ok()));
+//! assert!(admit(&limiter, client, "/").is_ok());
+//! assert!(admit(&limiter, client, "/").is_err());
+//! # Ok::<(), tollgate::BuildError>(())
 //! ```
 //!
 //! ## axum

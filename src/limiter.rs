@@ -64,6 +64,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     ///
     /// This costs one hash, one clock reading and one look-up. A denial charges nothing.
+    #[doc(alias = "check_key", alias = "tryConsume", alias = "Allow")]
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
         let fingerprint = self.fingerprint(&key);
         self.engine.decide_or_ask(fingerprint, 1, |ask| self.ask(key, fingerprint, ask, None))
@@ -172,6 +173,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// assert!(limiter.peek("alice").is_denied());
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
+    #[doc(alias = "estimateAbilityToConsume")]
     pub fn peek(&self, key: impl AsKey<K>) -> Status {
         self.engine.peek(&[Some(self.fingerprint(&key))], Ask::acquire(1))
     }
@@ -211,6 +213,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// assert!(!limiter.forget("bob"));
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
+    #[doc(alias = "reset")]
     pub fn forget(&self, key: impl AsKey<K>) -> bool {
         self.engine.forget(self.fingerprint(&key))
     }
@@ -230,6 +233,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// assert!(limiter.try_acquire("bob").is_admitted());
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
+    #[doc(alias = "reset")]
     pub fn clear(&self) {
         self.engine.clear();
     }

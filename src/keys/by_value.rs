@@ -5,8 +5,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddr
 /// Lets requests pass keys of these types by value, alone and as a part of a tuple.
 ///
 /// Without it they pass a reference. Write it once, in the crate that has the type. The type
-/// implements [`Hash`](core::hash::Hash), and should be [`Copy`]: a value of another type is gone
-/// after the request.
+/// implements [`Hash`](core::hash::Hash). A value that is not [`Copy`] is gone after the request.
 ///
 /// ```
 /// use tollgate::{JointLimiter, Limiter, Quota};
@@ -48,6 +47,8 @@ macro_rules! by_value {
 }
 
 by_value!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, bool, char);
+// A text that was made for the request: `format!("{user}/{path}")`.
+by_value!(String);
 by_value!(IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6);
 #[cfg(feature = "uuid")]
 by_value!(uuid::Uuid);

@@ -68,6 +68,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`ReserveError`] when the request is denied, with the wait after which the same reservation
     /// succeeds, or when `cost` is more than the limit.
+    #[doc(alias = "until_ready", alias = "Wait")]
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
         Reservation::new(self, self.charge(key, cost, within)?)
     }
@@ -160,6 +161,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// # Errors
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
+    #[doc(alias = "restore")]
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
         Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
     }
@@ -200,6 +202,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Errors
     ///
     /// As [`Limiter::reserve`].
+    #[doc(alias = "until_ready", alias = "Wait")]
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
         Reservation::new(self, self.charge(cost, within)?)
     }
@@ -270,6 +273,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// # Errors
     ///
     /// As [`Limiter::refund`].
+    #[doc(alias = "restore")]
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
         Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
     }
@@ -313,6 +317,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// [`ReserveError`] when the request is denied, when there is no key or, for a slice, another
     /// number of keys than dimensions, or when `cost` is more than a limit.
+    #[doc(alias = "until_ready", alias = "Wait")]
     pub fn reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Reservation<&Self>, ReserveError> {
         Reservation::new(self, self.charge(keys, cost)?)
     }
@@ -398,6 +403,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// # Errors
     ///
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
+    #[doc(alias = "restore")]
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
         Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
     }

@@ -99,8 +99,10 @@ fn clocks_can_be_borrowed_or_shared() {
 fn keys_can_be_asked_for_in_any_borrowed_form() {
     let strings = Limiter::<String>::new(THREE_A_MINUTE).expect("a good quota");
     assert!(strings.try_acquire("alice").is_admitted());
-    assert!(strings.try_acquire(&String::from("alice")).is_admitted());
-    assert!(strings.try_acquire(&"alice".to_owned()).is_admitted());
+    let alice = String::from("alice");
+    assert!(strings.try_acquire(&alice).is_admitted());
+    assert!(strings.try_acquire(alice.clone()).is_admitted());
+    assert!(strings.try_acquire(&alice).is_denied());
     assert!(strings.try_acquire("alice").is_denied(), "owned and borrowed are one key");
     assert!(strings.try_acquire("bob").is_admitted());
 

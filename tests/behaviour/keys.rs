@@ -59,6 +59,7 @@ proptest! {
     fn single_values(text in ".*", bytes in any::<Vec<u8>>(), number in any::<u64>(), address in address()) {
         is_form_of(&text, text.as_str());
         is_form_of(&text, &text);
+        is_form_of(&text, text.clone());
         is_form_of(&text.clone().into_boxed_str(), text.as_str());
         is_form_of(&text.as_str(), text.as_str());
         is_form_of(&bytes, bytes.as_slice());

@@ -79,7 +79,7 @@ fn each_call_that_may_charge_is_one_observation() {
 
     assert!(limiter.try_acquire("alice").is_admitted());
     assert_eq!(record.one(), admitted);
-    assert!(limiter.try_acquire_status(&String::from("alice")).is_admitted());
+    assert!(limiter.try_acquire_status(String::from("alice")).is_admitted());
     assert_eq!(record.one(), Seen { remaining: Some(0), ..admitted.clone() });
 
     let denied = Seen {

@@ -275,3 +275,61 @@ fn read_all(folder: &Path, sources: &mut Vec<Source>) {
         }
     }
 }
+
+/// Names by which people look for a method: of governor, of bucket4j, and of Go's `rate`.
+#[test]
+fn names_that_people_guess_lead_to_a_method() {
+    let keyed = [
+        ("try_acquire", &["check_key", "tryConsume", "Allow"][..]),
+        ("peek", &["estimateAbilityToConsume"]),
+        ("forget", &["reset"]),
+        ("clear", &["reset"]),
+    ];
+    let direct = [
+        ("try_acquire", &["check", "tryConsume", "Allow"][..]),
+        ("peek", &["estimateAbilityToConsume"]),
+        ("clear", &["reset"]),
+    ];
+    let reserved = [("reserve", &["until_ready", "Wait"][..]), ("refund", &["restore"])];
+    let waiting = [("acquire", &["until_ready", "until_key_ready", "Wait"][..])];
+    for (file, methods) in [
+        ("src/limiter.rs", &keyed[..]),
+        ("src/joint.rs", &keyed),
+        ("src/direct.rs", &direct),
+        ("src/reservation/of_limiters.rs", &reserved),
+        ("crates/tollgate-wait/src/waiting.rs", &waiting),
+    ] {
+        let source = text_of(file);
+        let lines: Vec<&str> = source.lines().collect();
+        for (method, aliases) in methods {
+            let aliases: Vec<String> = aliases.iter().map(|alias| format!("alias = \"{alias}\"")).collect();
+            let attribute = format!("    #[doc({})]", aliases.join(", "));
+            let starts = [
+                format!("    pub fn {method}("),
+                format!("    pub fn {method}<"),
+                format!("    pub const fn {method}<"),
+            ];
+            let declared = |line: &str| starts.iter().any(|start| line.starts_with(start));
+            let places: Vec<usize> = (0..lines.len()).filter(|place| declared(lines[*place])).collect();
+            assert!(!places.is_empty(), "{file}: {method}");
+            for place in places {
+                assert_eq!(lines[place - 1], attribute, "{file}:{}", place + 1);
+            }
+        }
+    }
+}
+
+/// What newcomers look for on the front page.
+#[test]
+fn the_front_page_leads_to_each_crate_to_waiting_and_to_the_limitations() {
+    let page = text_of("src/lib.rs");
+    let crates = ["tower", "actix", "http", "serve", "wait", "observe", "redis", "policy"];
+    let table = between(&page, "//! | crate | for |", "//! # What");
+    for name in crates {
+        let row = format!("//! | [`tollgate-{name}`](https://docs.rs/tollgate-{name}) |");
+        assert!(table.iter().any(|line| line.starts_with(&row)), "{row}");
+    }
+    assert!(page.contains("//! | wait for a permit |"));
+    assert!(page.contains("//! ## Own networks and `/health` pass"));
+    assert!(page.contains("[limitations](design::limitations)"));
+}

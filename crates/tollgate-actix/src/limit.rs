@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::future::{Ready, ready};
+#[cfg(feature = "wait")]
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -238,7 +239,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         self.with(|shared| shared.settings.on_denied = Some(Arc::new(answer)))
     }
 
-    /// How long a request over the limit waits for its permits; zero by default.
+    /// How long a request over the limit waits for its permits; zero by default. (Feature `wait`.)
     ///
     /// Requests of one key wait in one line: first come, first served. A request whose permits are
     /// further away is answered at once, as any denied request, as far as the quotas tell: by a
@@ -260,6 +261,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// # let _ = limit;
     /// # Ok::<(), tollgate_actix::BuildError>(())
     /// ```
+    #[cfg(feature = "wait")]
     pub fn wait(self, within: Duration) -> Self
     where
         L: AtOnce,
@@ -269,6 +271,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
 
     /// How many requests may [wait](Self::wait) for one key, and for all keys; 100 and 10,000 by
     /// default. One more over the limit is answered at once.
+    #[cfg(feature = "wait")]
     pub fn max_waiters(self, of_key: usize, of_all: usize) -> Self {
         self.with(|shared| shared.settings.waits = Arc::new(shared.settings.waits.max_waiters(of_key, of_all)))
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::http::{Method, header};
-use tollgate_http::middleware::{ShadowSwitch, Waits};
+use tollgate_http::middleware::ShadowSwitch;
+#[cfg(feature = "wait")]
+use tollgate_http::middleware::Waits;
 
 use crate::answered::AnswerHead;
 use crate::key::Head;
@@ -31,6 +33,7 @@ pub(crate) struct Settings {
     pub(crate) on_answer: Option<Arc<OnAnswer>>,
     pub(crate) on_denied: Option<Arc<OnDenied>>,
     pub(crate) shadow: Option<ShadowSwitch>,
+    #[cfg(feature = "wait")]
     pub(crate) waits: Arc<Waits>,
 }
 
@@ -43,6 +46,7 @@ impl Settings {
     }
 
     /// Whether requests wait.
+    #[cfg(feature = "wait")]
     pub(crate) fn waits(&self) -> bool {
         // While the switch is on, each request passes at once.
         self.waits.is_on() && !self.shadow.as_ref().is_some_and(ShadowSwitch::is_on)

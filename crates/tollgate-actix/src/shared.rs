@@ -106,12 +106,18 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
     }
 
     /// A place in the line of the keys; the keys if requests do not wait.
+    #[cfg(feature = "wait")]
     fn line(&self, keys: L::Keys, cost: u32) -> Result<Waiting<L, X>, L::Keys> {
         if !self.settings.waits() {
             return Err(keys);
         }
         let (limits, waits) = (self.limits.clone(), Arc::clone(&self.settings.waits));
         Ok(Box::pin(async move { waits.decide(&limits, keys, cost).await }))
+    }
+
+    #[cfg(not(feature = "wait"))]
+    const fn line(&self, keys: L::Keys, _: u32) -> Result<Waiting<L, X>, L::Keys> {
+        Err(keys)
     }
 
     /// Logs that the set-up provides no key, with the remedy. Logs once, because each request would

@@ -136,7 +136,7 @@ fn asked(args: &Args, function: &Function) -> TokenStream {
         Limits::Own(quotas) => {
             let known = if let Cost::Literal(cost, span) = cost { Some((*cost, *span)) } else { None };
             let mut items = quotas.items(known, false, tollgate);
-            items.extend(own_limiter(quotas, key, tollgate));
+            items.extend(own_limiter(quotas, key, Waits::None, tollgate));
             let key = own_key(key);
             let arguments = key.into_iter().chain(cost_tokens);
             let named = named(args, function, here);
@@ -151,14 +151,7 @@ fn asked(args: &Args, function: &Function) -> TokenStream {
         }
         Limits::Limiter(limiter) => {
             let place = from(limiter.span());
-            let (items, key) = match key {
-                Key::None => (TokenStream::new(), None),
-                Key::PerDimension(keys) => (TokenStream::new(), Some(quote!(#keys))),
-                Key::One(key) => {
-                    let place = from(key.span());
-                    (key_by_reference(), Some(quote_spanned!(place=> (#key).__tollgate_key())))
-                }
-            };
+            let (items, key) = callers_key(key);
             let arguments = key.into_iter().chain(cost_tokens);
             let named = named(args, function, place);
             quote_spanned! {place=>
@@ -209,40 +202,27 @@ fn waited(args: &Args, wait: &TokenStream, place: Span, is_async: bool) -> Token
         Cost::Literal(cost, span) => (Some((*cost, *span)), quote_spanned!(from(*span)=> #cost)),
         Cost::Computed(cost) => (None, typed(cost)),
     };
-    match limits {
+    let (items, limiter, key) = match limits {
         Limits::Own(quotas) => {
             let mut items = quotas.items(known, true, tollgate);
-            items.extend(own_limiter(quotas, key, tollgate));
+            items.extend(own_limiter(quotas, key, if is_async { Waits::Tasks } else { Waits::Threads }, tollgate));
             let key = own_key(key).unwrap_or_else(|| quote!(()));
-            let call = quote_spanned!(place=> ::tollgate_wait::attribute::Call(&*__TOLLGATE_LIMITER, #key));
-            let wait = if is_async {
-                quote_spanned!(place=> __TOLLGATE_CALLS.within(#call, #cost, #wait, &::tollgate_wait::TokioTimer).await)
-            } else {
-                quote_spanned!(place=> __TOLLGATE_CALLS.block_within(#call, #cost, #wait))
-            };
-            quote_spanned! {place=>
-                {
-                    #items
-                    static __TOLLGATE_CALLS: ::std::sync::LazyLock<::tollgate_wait::attribute::Calls> =
-                        ::std::sync::LazyLock::new(::core::default::Default::default);
-                    #wait
-                }
-            }
+            (items, quote_spanned!(place=> __TOLLGATE_LIMITER), key)
         }
         // A store never waits.
         Limits::Limiter(limiter) | Limits::Store(limiter) => {
-            let key = match key {
-                Key::None => quote!(()),
-                Key::One(key) | Key::PerDimension(key) => quote!(#key),
-            };
-            let acquire = quote_spanned!(from(limiter.span())=> (#limiter).acquire(#key).cost(#cost));
-            if is_async {
-                quote_spanned!(place=> #acquire.within(#wait).await)
-            } else {
-                quote_spanned!(place=> #acquire.block_within(#wait))
-            }
+            let (items, key) = callers_key(key);
+            let limiter = quote_spanned!(from(limiter.span())=> (#limiter));
+            (items, limiter, key.unwrap_or_else(|| quote!(())))
         }
-    }
+    };
+    let acquire = quote_spanned!(place=> #limiter.acquire(#key).cost(#cost));
+    let waits = if is_async {
+        quote_spanned!(place=> #acquire.within(#wait).await)
+    } else {
+        quote_spanned!(place=> #acquire.block_within(#wait))
+    };
+    quote_spanned!(place=> { #items #waits })
 }
 
 /// A cost. A wrong type is reported at its place.
@@ -255,11 +235,19 @@ fn typed(cost: &Expr) -> TokenStream {
     }
 }
 
+/// How the calls of a function wait.
+#[derive(Clone, Copy)]
+enum Waits {
+    None,
+    Threads,
+    Tasks,
+}
+
 /// The static limiter of a function, and the type of its keys.
 ///
 /// The type of a limiter's keys is written in its static, which cannot name the types of the
 /// function's arguments. So the type is empty, and a reference to any key is a borrowed form of it.
-fn own_limiter(quotas: &Quotas, key: &Key, tollgate: &Path) -> TokenStream {
+fn own_limiter(quotas: &Quotas, key: &Key, waits: Waits, tollgate: &Path) -> TokenStream {
     let here = from(Span::call_site());
     let (items, limiter, built) = if let Key::None = key {
         let built = quote_spanned! {here=>
@@ -291,10 +279,19 @@ fn own_limiter(quotas: &Quotas, key: &Key, tollgate: &Path) -> TokenStream {
         };
         (items, quote_spanned!(here=> #tollgate::Limiter<__TollgateKey>), built)
     };
+    let waiting = quote_spanned!(here=> ::tollgate_wait::WaitingLimiter::new(::std::sync::Arc::new(limiter)));
+    let (limiter, value) = match waits {
+        Waits::None => (limiter, quote_spanned!(here=> limiter)),
+        Waits::Threads => (quote_spanned!(here=> ::tollgate_wait::WaitingLimiter<#limiter>), waiting),
+        Waits::Tasks => (
+            quote_spanned!(here=> ::tollgate_wait::WaitingLimiter<#limiter, ::tollgate_wait::TokioTimer>),
+            quote_spanned!(here=> #waiting.timer(::tollgate_wait::TokioTimer)),
+        ),
+    };
     quote_spanned! {here=>
         #items
         static __TOLLGATE_LIMITER: ::std::sync::LazyLock<#limiter> = ::std::sync::LazyLock::new(|| match #built {
-            ::core::result::Result::Ok(limiter) => limiter,
+            ::core::result::Result::Ok(limiter) => #value,
             // The constants have ruled this out.
             ::core::result::Result::Err(error) => ::core::unreachable!("{error}"),
         });
@@ -322,6 +319,15 @@ fn borrowed(key: &Expr) -> TokenStream {
             quote_spanned!(place=> &(#(#elements,)*))
         }
         key => quote_spanned!(place=> &(#key)),
+    }
+}
+
+/// The key for the caller's limiter, and the items that it names.
+fn callers_key(key: &Key) -> (TokenStream, Option<TokenStream>) {
+    match key {
+        Key::None => (TokenStream::new(), None),
+        Key::PerDimension(keys) => (TokenStream::new(), Some(quote!(#keys))),
+        Key::One(key) => (key_by_reference(), Some(quote_spanned!(from(key.span())=> (#key).__tollgate_key()))),
     }
 }
 
@@ -385,13 +391,16 @@ impl Answer<'_> {
             return Err(Error::new(*returned, message));
         }
         let message = format!("`{{Self}}` can't say that a call {verb}");
+        let wanted = format!("an error that is made of a `{library}::{error}` is wanted");
         Ok(quote_spanned! {from(*returned)=>
             {
-                #[diagnostic::on_unimplemented(message = #message, label = "not a `Result`", note = #advice)]
+                #[diagnostic::on_unimplemented(message = #message, label = #wanted, note = #advice)]
                 trait __TollgateAnswer {
                     fn answer(refused: #refused) -> Self;
                 }
 
+                // Its bound would be reported in place of the message.
+                #[diagnostic::do_not_recommend]
                 impl<T, E: ::core::convert::From<#refused>> __TollgateAnswer for ::core::result::Result<T, E> {
                     fn answer(refused: #refused) -> Self {
                         ::core::result::Result::Err(::core::convert::From::from(refused))

@@ -290,8 +290,8 @@ use syn::Error;
 /// # }
 /// ```
 ///
-/// A `limiter` is then a `tollgate_wait::WaitingLimiter`, with the timer that you choose, and the
-/// key has the type of its keys: `key = host.to_owned()` for `String`s.
+/// A `limiter` is then a `tollgate_wait::WaitingLimiter`, with the timer that you choose. The key is
+/// passed as without a wait: `key = host`.
 ///
 /// # A store
 /// With `store`, the limiter is a `tollgate_redis::PolicyLimiter`. Its policy file says where calls

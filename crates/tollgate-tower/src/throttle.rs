@@ -2,10 +2,12 @@
 
 use core::fmt;
 use core::future::{Future, poll_fn};
+use core::hash::{BuildHasher as _, Hasher};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 use std::collections::HashMap;
+use std::hash::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -44,7 +46,7 @@ use tower_service::Service;
 /// # Ok::<(), tollgate_tower::BuildError>(())
 /// ```
 #[must_use = "a layer does nothing until it is put in front of a service"]
-pub struct ThrottleLayer<L: Limit, K, A> {
+pub struct ThrottleLayer<L, K, A> {
     waiting: Arc<WaitingLimiter<Polite<L>, TokioTimer>>,
     key: K,
     retry_after: A,
@@ -52,11 +54,12 @@ pub struct ThrottleLayer<L: Limit, K, A> {
     longest: Duration,
 }
 
-impl<L: Limit, K, A> ThrottleLayer<L, K, A> {
-    /// A layer over this limiter. `key` tells the key of a request, and `retry_after` the time that
+impl<L, K, A> ThrottleLayer<L, K, A> {
+    /// A layer over this limiter. `key` tells the key of a request in a form that the limiter takes,
+    /// such as `String` or `u64`, and `retry_after` the time that
     /// an answer asks for: [`retry_after`](retry_after()) reads it.
     pub fn new(limiter: Arc<L>, key: K, retry_after: A) -> Self {
-        let polite = Polite { limiter, pauses: Mutex::new(HashMap::new()) };
+        let polite = Polite { limiter, pauses: Mutex::default(), hashes: RandomState::new() };
         let waiting = Arc::new(WaitingLimiter::new(Arc::new(polite)).timer(TokioTimer));
         let (within, longest) = (Duration::from_secs(60), Duration::from_secs(3600));
         Self { waiting, key, retry_after, within, longest }
@@ -73,7 +76,7 @@ impl<L: Limit, K, A> ThrottleLayer<L, K, A> {
     }
 }
 
-impl<S, L: Limit, K: Clone, A: Clone> Layer<S> for ThrottleLayer<L, K, A> {
+impl<S, L, K: Clone, A: Clone> Layer<S> for ThrottleLayer<L, K, A> {
     type Service = Throttle<S, L, K, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
@@ -81,7 +84,7 @@ impl<S, L: Limit, K: Clone, A: Clone> Layer<S> for ThrottleLayer<L, K, A> {
     }
 }
 
-impl<L: Limit, K: Clone, A: Clone> Clone for ThrottleLayer<L, K, A> {
+impl<L, K: Clone, A: Clone> Clone for ThrottleLayer<L, K, A> {
     fn clone(&self) -> Self {
         let (key, retry_after) = (self.key.clone(), self.retry_after.clone());
         Self { waiting: Arc::clone(&self.waiting), key, retry_after, ..*self }
@@ -89,23 +92,24 @@ impl<L: Limit, K: Clone, A: Clone> Clone for ThrottleLayer<L, K, A> {
 }
 
 /// A client whose requests wait. [`ThrottleLayer`] makes it.
-pub struct Throttle<S, L: Limit, K, A> {
+pub struct Throttle<S, L, K, A> {
     inner: S,
     layer: ThrottleLayer<L, K, A>,
 }
 
-impl<S: Clone, L: Limit, K: Clone, A: Clone> Clone for Throttle<S, L, K, A> {
+impl<S: Clone, L, K: Clone, A: Clone> Clone for Throttle<S, L, K, A> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), layer: self.layer.clone() }
     }
 }
 
-impl<S, L, K, A, R> Service<R> for Throttle<S, L, K, A>
+impl<S, L, K, A, R, Q> Service<R> for Throttle<S, L, K, A>
 where
     S: Service<R, Future: Send> + Clone + Send + 'static,
     R: Send + 'static,
-    L: Limit<Key: Send + Sync, Grant: Send> + Send + Sync + 'static,
-    K: Fn(&R) -> L::Key,
+    L: Limit<Q, Grant: Send> + Send + Sync + 'static,
+    K: Fn(&R) -> Q,
+    Q: Clone + Send + Sync + 'static,
     A: Fn(&S::Response) -> Option<Duration> + Clone + Send + 'static,
 {
     type Response = S::Response;
@@ -125,7 +129,7 @@ where
             poll_fn(|context| inner.poll_ready(context)).await.map_err(ThrottleError::Inner)?;
             let answer = inner.call(request).await.map_err(ThrottleError::Inner)?;
             if let Some(pause) = retry_after(&answer) {
-                waiting.limiter().pause(key, pause.min(longest));
+                waiting.limiter().pause(&key, pause.min(longest));
             }
             Ok(answer)
         })
@@ -190,14 +194,28 @@ pub fn retry_after(status: StatusCode, fields: &HeaderMap) -> Option<Duration> {
 const MOST_PAUSES: usize = 10_000;
 
 /// A limiter that grants no permit of a key while its server has asked for a pause.
-struct Polite<L: Limit> {
+struct Polite<L> {
     limiter: Arc<L>,
-    /// The ends of the pauses.
-    pauses: Mutex<HashMap<L::Key, Instant>>,
+    /// The ends of the pauses, by the hashes of the keys.
+    pauses: Mutex<HashMap<u64, Instant>>,
+    hashes: RandomState,
 }
 
-impl<L: Limit> Polite<L> {
-    fn pause(&self, key: L::Key, pause: Duration) {
+impl<L> Polite<L> {
+    fn hash<Q>(&self, key: &Q) -> u64
+    where
+        L: Limit<Q>,
+    {
+        let mut state = self.hashes.build_hasher();
+        self.limiter.hash_key(key, &mut state);
+        state.finish()
+    }
+
+    fn pause<Q>(&self, key: &Q, pause: Duration)
+    where
+        L: Limit<Q>,
+    {
+        let key = self.hash(key);
         let now = Instant::now();
         let Some(end) = now.checked_add(pause) else { return };
         let mut pauses = self.pauses();
@@ -212,7 +230,11 @@ impl<L: Limit> Polite<L> {
     }
 
     /// The rest of the key's pause.
-    fn left(&self, key: &L::Key) -> Duration {
+    fn left<Q>(&self, key: &Q) -> Duration
+    where
+        L: Limit<Q>,
+    {
+        let key = &self.hash(key);
         let mut pauses = self.pauses();
         let left = pauses.get(key).map_or(Duration::ZERO, |end| end.saturating_duration_since(Instant::now()));
         if left.is_zero() {
@@ -222,25 +244,28 @@ impl<L: Limit> Polite<L> {
     }
 
     /// The map is whole after each change, so a panic elsewhere does no harm to it.
-    fn pauses(&self) -> MutexGuard<'_, HashMap<L::Key, Instant>> {
+    fn pauses(&self) -> MutexGuard<'_, HashMap<u64, Instant>> {
         self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<L: Limit> Limit for Polite<L> {
-    type Key = L::Key;
+impl<L: Limit<Q>, Q> Limit<Q> for Polite<L> {
     type Grant = L::Grant;
 
-    fn look(&self, key: &L::Key, cost: u32) -> Result<Decision, WaitError> {
+    fn hash_key<H: Hasher>(&self, key: &Q, state: &mut H) {
+        self.limiter.hash_key(key, state);
+    }
+
+    fn look(&self, key: &Q, cost: u32) -> Result<Decision, WaitError> {
         self.limiter.look(key, cost)
     }
 
-    fn decide(&self, key: &L::Key, cost: u32) -> Result<Result<L::Grant, Duration>, WaitError> {
+    fn decide(&self, key: &Q, cost: u32) -> Result<Result<L::Grant, Duration>, WaitError> {
         let left = self.left(key);
         if left.is_zero() { self.limiter.decide(key, cost) } else { Ok(Err(left)) }
     }
 
-    fn earliest(&self, key: &L::Key, permits: u64) -> Duration {
+    fn earliest(&self, key: &Q, permits: u64) -> Duration {
         self.limiter.earliest(key, permits).max(self.left(key))
     }
 
@@ -249,7 +274,7 @@ impl<L: Limit> Limit for Polite<L> {
     }
 }
 
-impl<L: Limit, K, A> fmt::Debug for ThrottleLayer<L, K, A> {
+impl<L, K, A> fmt::Debug for ThrottleLayer<L, K, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ThrottleLayer")
             .field("within", &self.within)
@@ -258,7 +283,7 @@ impl<L: Limit, K, A> fmt::Debug for ThrottleLayer<L, K, A> {
     }
 }
 
-impl<S: fmt::Debug, L: Limit, K, A> fmt::Debug for Throttle<S, L, K, A> {
+impl<S: fmt::Debug, L, K, A> fmt::Debug for Throttle<S, L, K, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Throttle").field("inner", &self.inner).field("layer", &self.layer).finish()
     }

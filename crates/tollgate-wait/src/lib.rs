@@ -1,7 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[doc(hidden)]
-pub mod attribute;
 mod blocking;
 mod counts;
 mod error;

@@ -1,17 +1,20 @@
 //! The limiters that requests can wait for.
 
-use core::hash::Hash;
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use tollgate::{
-    Admission, Algorithm, AsKey, Clock, Decision, DirectLimiter, Fingerprinter, JointLimiter, Limiter, Quota,
-    QuotaStatus, Status,
+    Admission, Algorithm, AsKey, Clock, Decision, Dimensions, DirectLimiter, Fingerprinter, JointLimiter, Keys,
+    Limiter, Quota, QuotaStatus, Status, Tier,
 };
 
 use crate::error::WaitError;
 
-/// A limiter that requests can wait for: a [`Limiter`], a [`DirectLimiter`], a [`JointLimiter`]
-/// over a tuple of keys, or what you make of one.
+/// A limiter that requests with a key of type `A` can wait for: a [`Limiter`], a [`DirectLimiter`],
+/// a [`JointLimiter`], or what you make of one.
+///
+/// A request passes its key in each form that `try_acquire` of the limiter takes: see [`AsKey`] and
+/// [`Keys`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,52 +28,54 @@ use crate::error::WaitError;
 /// assert!(limiter.earliest(&(), 2) > Duration::from_secs(60));
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
-pub trait Limit {
-    /// The key of a request. Requests with equal keys wait in one line.
-    type Key: Clone + Eq + Hash;
-
+pub trait Limit<A> {
     /// What an admitted request gets.
     type Grant;
+
+    /// Feeds the hasher with the key, in whatever form it is. Requests whose keys hash alike wait in
+    /// one line.
+    fn hash_key<H: Hasher>(&self, key: &A, state: &mut H);
 
     /// The decision on a request, without a charge.
     ///
     /// # Errors
     ///
     /// If no wait would help.
-    fn look(&self, key: &Self::Key, cost: u32) -> Result<Decision, WaitError>;
+    fn look(&self, key: &A, cost: u32) -> Result<Decision, WaitError>;
 
     /// Decides a request, and charges it if it is admitted. If it is denied, tells the wait.
     ///
     /// # Errors
     ///
     /// If no wait would help.
-    fn decide(&self, key: &Self::Key, cost: u32) -> Result<Result<Self::Grant, Duration>, WaitError>;
+    fn decide(&self, key: &A, cost: u32) -> Result<Result<Self::Grant, Duration>, WaitError>;
 
     /// A time before which the key cannot have been granted so many permits from now on. Zero where
     /// none is known: in several dimensions, and by a sliding counter.
-    fn earliest(&self, key: &Self::Key, permits: u64) -> Duration;
+    fn earliest(&self, key: &A, permits: u64) -> Duration;
 
     /// The nanoseconds of the limiter's clock.
     fn reading(&self) -> u64;
 }
 
-impl<K: Clone + Eq + Hash, C: Clock, F: Fingerprinter> Limit for Limiter<K, C, F>
-where
-    for<'a> &'a K: AsKey<K>,
-{
-    type Key = K;
+impl<K: Hash + ?Sized, A: AsKey<K>, C: Clock, F: Fingerprinter> Limit<A> for Limiter<K, C, F> {
     type Grant = Admission;
 
-    fn look(&self, key: &K, cost: u32) -> Result<Decision, WaitError> {
-        Ok(self.peek_n(key, cost)?.decision())
+    fn hash_key<H: Hasher>(&self, key: &A, state: &mut H) {
+        key.tier().hash(state);
+        key.hash_key(state);
     }
 
-    fn decide(&self, key: &K, cost: u32) -> Result<Result<Admission, Duration>, WaitError> {
-        Ok(granted(self.try_acquire_n(key, cost)?))
+    fn look(&self, key: &A, cost: u32) -> Result<Decision, WaitError> {
+        Ok(self.peek_n(Lent(key), cost)?.decision())
     }
 
-    fn earliest(&self, key: &K, permits: u64) -> Duration {
-        earliest(&self.peek(key), &self.quotas(), permits)
+    fn decide(&self, key: &A, cost: u32) -> Result<Result<Admission, Duration>, WaitError> {
+        Ok(granted(self.try_acquire_n(Lent(key), cost)?))
+    }
+
+    fn earliest(&self, key: &A, permits: u64) -> Duration {
+        earliest(&self.peek(Lent(key)), &self.quotas(), permits)
     }
 
     fn reading(&self) -> u64 {
@@ -78,9 +83,23 @@ where
     }
 }
 
-impl<C: Clock> Limit for DirectLimiter<C> {
-    type Key = ();
+/// A form of a key, which is asked with more than once.
+struct Lent<'a, A>(&'a A);
+
+impl<K: ?Sized, A: AsKey<K>> AsKey<K> for Lent<'_, A> {
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        self.0.hash_key(state);
+    }
+
+    fn tier(&self) -> Tier {
+        self.0.tier()
+    }
+}
+
+impl<C: Clock> Limit<()> for DirectLimiter<C> {
     type Grant = Admission;
+
+    fn hash_key<H: Hasher>(&self, (): &(), _: &mut H) {}
 
     fn look(&self, (): &(), cost: u32) -> Result<Decision, WaitError> {
         Ok(self.peek_n(cost)?.decision())
@@ -99,42 +118,31 @@ impl<C: Clock> Limit for DirectLimiter<C> {
     }
 }
 
-/// Dimensions of these keys.
-macro_rules! dimensions {
-    ($($key:ident $name:ident),+) => {
-        impl<$($key: Clone + Eq + Hash,)+ C: Clock, F: Fingerprinter> Limit for JointLimiter<($($key,)+), C, F> {
-            type Key = ($($key,)+);
-            type Grant = Admission;
+impl<D: Dimensions + ?Sized, A: Keys<D>, C: Clock, F: Fingerprinter> Limit<A> for JointLimiter<D, C, F> {
+    type Grant = Admission;
 
-            fn look(&self, ($($name,)+): &Self::Key, cost: u32) -> Result<Decision, WaitError> {
-                Ok(self.peek_n(($($name,)+), cost)?.decision())
-            }
+    fn hash_key<H: Hasher>(&self, keys: &A, state: &mut H) {
+        keys.hash_keys(state);
+    }
 
-            fn decide(&self, ($($name,)+): &Self::Key, cost: u32) -> Result<Result<Admission, Duration>, WaitError> {
-                Ok(granted(self.try_acquire_n(($($name,)+), cost)?))
-            }
+    fn look(&self, keys: &A, cost: u32) -> Result<Decision, WaitError> {
+        Ok(self.peek_n(keys, cost)?.decision())
+    }
 
-            fn earliest(&self, _: &Self::Key, _: u64) -> Duration {
-                Duration::ZERO
-            }
+    fn decide(&self, keys: &A, cost: u32) -> Result<Result<Admission, Duration>, WaitError> {
+        Ok(granted(self.try_acquire_n(keys, cost)?))
+    }
 
-            fn reading(&self) -> u64 {
-                self.clock().now()
-            }
-        }
-    };
+    fn earliest(&self, _: &A, _: u64) -> Duration {
+        Duration::ZERO
+    }
+
+    fn reading(&self) -> u64 {
+        self.clock().now()
+    }
 }
 
-dimensions!(A a);
-dimensions!(A a, B b);
-dimensions!(A a, B b, D d);
-dimensions!(A a, B b, D d, E e);
-dimensions!(A a, B b, D d, E e, G g);
-dimensions!(A a, B b, D d, E e, G g, H h);
-dimensions!(A a, B b, D d, E e, G g, H h, I i);
-dimensions!(A a, B b, D d, E e, G g, H h, I i, J j);
-
-pub(crate) fn granted(decision: Decision) -> Result<Admission, Duration> {
+fn granted(decision: Decision) -> Result<Admission, Duration> {
     match decision {
         Decision::Admitted(admission) => Ok(admission),
         Decision::Denied(denial) => Err(denial.retry_after()),
@@ -142,7 +150,7 @@ pub(crate) fn granted(decision: Decision) -> Result<Admission, Duration> {
 }
 
 /// The latest of the times that the quotas tell.
-pub(crate) fn earliest(status: &Status, quotas: &[Quota], permits: u64) -> Duration {
+fn earliest(status: &Status, quotas: &[Quota], permits: u64) -> Duration {
     // A key may have quotas of its own.
     let each = status.quotas().zip(quotas).filter(|(left, quota)| left.limit() == quota.limit());
     let time = |(left, quota): (QuotaStatus, &Quota)| {

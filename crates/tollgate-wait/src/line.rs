@@ -2,10 +2,11 @@
 
 use core::fmt;
 use core::future::{Future, poll_fn};
-use core::hash::Hash;
+use core::hash::{BuildHasher as _, Hasher as _};
 use core::pin::pin;
 use core::task::{Poll, Waker};
 use core::time::Duration;
+use std::hash::RandomState;
 
 use tollgate::{Decision, DenialReason};
 
@@ -17,6 +18,9 @@ use crate::timer::Timer;
 
 /// The lines of all keys, for a [`Limit`] of your own. A key without a waiting request takes no
 /// memory. [`WaitingLimiter`](crate::WaitingLimiter) has lines of its own.
+///
+/// The lines know keys by a hash of 64 bits with a random secret. Two keys with one hash would wait
+/// in one line.
 ///
 /// ```
 /// # #[cfg(feature = "tokio")]
@@ -30,21 +34,23 @@ use crate::timer::Timer;
 /// // At most 100 requests wait for a key, and 1,000 for all keys.
 /// let lines = Lines::new(100, 1_000);
 /// for _ in 0..3 {
-///     lines.wait(&limiter, 7, 1, Duration::from_secs(2), &TokioTimer).await?;
+///     lines.wait(&limiter, &7, 1, Duration::from_secs(2), &TokioTimer).await?;
 /// }
 /// # Ok(())
 /// # }
 /// # #[cfg(not(feature = "tokio"))]
 /// # fn main() {}
 /// ```
-pub struct Lines<K> {
-    places: Places<K>,
+pub struct Lines {
+    places: Places,
+    hashes: RandomState,
 }
 
 /// A place in a line, which is left when this is dropped.
-struct Place<'a, K: Clone + Eq + Hash> {
-    places: &'a Places<K>,
-    key: K,
+struct Place<'a> {
+    places: &'a Places,
+    /// The hash of the key.
+    line: u64,
     number: u64,
     /// What the requests before this one are about to ask for.
     before: u64,
@@ -52,27 +58,38 @@ struct Place<'a, K: Clone + Eq + Hash> {
     ends: u64,
 }
 
-impl<K: Clone + Eq + Hash> Lines<K> {
+impl Lines {
     /// Lines in which at most so many requests wait for one key, and for all keys.
     #[must_use]
     pub fn new(most_of_key: usize, most_of_all: usize) -> Self {
-        Self { places: Places::new(most_of_key, most_of_all) }
+        Self { places: Places::new(most_of_key, most_of_all), hashes: RandomState::new() }
     }
 
     /// How many requests wait for the key.
     ///
     /// ```
-    /// assert_eq!(tollgate_wait::Lines::new(100, 1_000).waiters(&"alice"), 0);
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_wait::Lines;
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_second(1))?;
+    /// assert_eq!(Lines::new(100, 1_000).waiters(&limiter, &"alice"), 0);
+    /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use]
-    pub fn waiters(&self, key: &K) -> usize {
-        self.places.waiters(key)
+    pub fn waiters<A, L: Limit<A>>(&self, limiter: &L, key: &A) -> usize {
+        self.places.waiters(self.line(limiter, key))
+    }
+
+    fn line<A, L: Limit<A>>(&self, limiter: &L, key: &A) -> u64 {
+        let mut state = self.hashes.build_hasher();
+        limiter.hash_key(key, &mut state);
+        state.finish()
     }
 
     /// The requests that wait, and those that could not.
     ///
     /// ```
-    /// let lines = tollgate_wait::Lines::<u64>::new(100, 1_000);
+    /// let lines = tollgate_wait::Lines::new(100, 1_000);
     /// assert_eq!(lines.counts(), tollgate_wait::WaitCounts::default());
     /// ```
     #[must_use]
@@ -80,29 +97,33 @@ impl<K: Clone + Eq + Hash> Lines<K> {
         self.places.counts()
     }
 
-    /// Waits at most so long in the key's line and for the permits. A future that is dropped leaves
+    /// Waits at most so long in the key's line and for the permits. A cost of zero is free, and does
+    /// not wait. A future that is dropped leaves
     /// the line, and is charged nothing. One that is kept and not polled loses its place some 0.2
     /// seconds after its time is over.
     ///
     /// # Errors
     ///
     /// [`WaitError`] tells why there are no permits.
-    pub async fn wait<L: Limit<Key = K>>(
+    pub async fn wait<A, L: Limit<A>>(
         &self,
         limiter: &L,
-        key: K,
+        key: &A,
         cost: u32,
         within: Duration,
         timer: &impl Timer,
     ) -> Result<L::Grant, WaitError> {
-        let start = limiter.reading();
+        if cost == 0 {
+            return limiter.decide(key, 0)?.map_err(|wait| WaitError::TooLong { wait });
+        }
+        let (line, start) = (self.line(limiter, key), limiter.reading());
         let ends = start.saturating_add(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
-        let Joined { number, before } = self.places.join(&key, cost, start, ends)?;
-        let place = Place { places: &self.places, key, number, before, ends };
-        place.refuse_hopeless(limiter, cost, within)?;
-        place.turn(limiter, timer).await?;
+        let Joined { number, before } = self.places.join(line, cost, start, ends)?;
+        let place = Place { places: &self.places, line, number, before, ends };
+        place.refuse_hopeless(limiter, key, cost, within)?;
+        place.turn::<A, L>(limiter, timer).await?;
         // A look first: it is no denial that counts.
-        let mut wait = match limiter.look(&place.key, cost)? {
+        let mut wait = match limiter.look(key, cost)? {
             Decision::Admitted(admission) => admission.delay(),
             Decision::Denied(denial) if denial.reason() == DenialReason::DenyList => {
                 return Err(WaitError::Denied(denial));
@@ -116,8 +137,8 @@ impl<K: Clone + Eq + Hash> Lines<K> {
             if wait > Duration::ZERO {
                 timer.sleep(wait).await;
             }
-            place.places.ask(&place.key, place.number);
-            match limiter.decide(&place.key, cost)? {
+            place.places.ask(line, number);
+            match limiter.decide(key, cost)? {
                 Ok(grant) => return Ok(grant),
                 Err(again) => wait = again,
             }
@@ -125,25 +146,31 @@ impl<K: Clone + Eq + Hash> Lines<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> Place<'_, K> {
+impl Place<'_> {
     /// Fails if the requests before this one alone take too long, or no wait helps.
-    fn refuse_hopeless<L: Limit<Key = K>>(&self, limiter: &L, cost: u32, within: Duration) -> Result<(), WaitError> {
+    fn refuse_hopeless<A, L: Limit<A>>(
+        &self,
+        limiter: &L,
+        key: &A,
+        cost: u32,
+        within: Duration,
+    ) -> Result<(), WaitError> {
         if self.before == 0 {
             return Ok(());
         }
-        match limiter.look(&self.key, cost)? {
+        match limiter.look(key, cost)? {
             // A key on the allow list, or a limiter in shadow mode.
             Decision::Admitted(admission) if !admission.is_counted() || admission.overruled().is_some() => {
                 return Ok(());
             }
             _ => {}
         }
-        let wait = limiter.earliest(&self.key, self.before + u64::from(cost));
+        let wait = limiter.earliest(key, self.before + u64::from(cost));
         if wait > within { Err(WaitError::TooLong { wait }) } else { Ok(()) }
     }
 
     /// Waits until the requests before this one have left, or have lost their places.
-    async fn turn(&self, limiter: &impl Limit<Key = K>, timer: &impl Timer) -> Result<(), WaitError> {
+    async fn turn<A, L: Limit<A>>(&self, limiter: &L, timer: &impl Timer) -> Result<(), WaitError> {
         loop {
             let now = limiter.reading();
             let turn = poll_fn(|context| Poll::Ready(self.look(now, context.waker()))).await;
@@ -166,17 +193,17 @@ impl<K: Clone + Eq + Hash> Place<'_, K> {
     }
 
     fn look(&self, now: u64, waker: &Waker) -> Turn {
-        self.places.turn(&self.key, self.number, now, waker)
+        self.places.turn(self.line, self.number, now, waker)
     }
 }
 
-impl<K: Clone + Eq + Hash> Drop for Place<'_, K> {
+impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.places.leave(&self.key, self.number);
+        self.places.leave(self.line, self.number);
     }
 }
 
-impl<K> fmt::Debug for Lines<K> {
+impl fmt::Debug for Lines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (most_of_key, most_of_all) = self.places.bounds();
         f.debug_struct("Lines")

@@ -1,6 +1,5 @@
-//! The places of waiting requests, behind one lock: a line for each key.
+//! The places of waiting requests, behind one lock: a line for each hash of a key.
 
-use core::hash::Hash;
 use core::task::Waker;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,14 +17,14 @@ const GRACE_NS: u64 = 100_000_000;
 const STAGGER_NS: u64 = 1_000_000;
 
 /// The lines of all keys.
-pub(crate) struct Places<K> {
+pub(crate) struct Places {
     most_of_key: usize,
     most_of_all: usize,
-    state: Mutex<State<K>>,
+    state: Mutex<State>,
 }
 
-struct State<K> {
-    lines: HashMap<K, Line>,
+struct State {
+    lines: HashMap<u64, Line>,
     /// The number of the next place. Each number is used once.
     next: u64,
     /// When the next sweep of all lines is due.
@@ -70,25 +69,23 @@ pub(crate) struct Joined {
     pub(crate) before: u64,
 }
 
-impl<K> Places<K> {
+impl Places {
     pub(crate) const fn bounds(&self) -> (usize, usize) {
         (self.most_of_key, self.most_of_all)
     }
 
     /// The state is whole after each change, so a panic elsewhere does no harm to it.
-    fn lock(&self) -> MutexGuard<'_, State<K>> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl<K: Clone + Eq + Hash> Places<K> {
     pub(crate) fn new(most_of_key: usize, most_of_all: usize) -> Self {
         let state = State { lines: HashMap::new(), next: 0, sweep_at: u64::MAX, counts: WaitCounts::default() };
         Self { most_of_key, most_of_all, state: Mutex::new(state) }
     }
 
-    pub(crate) fn waiters(&self, key: &K) -> usize {
-        self.lock().lines.get(key).map_or(0, |line| line.places.len())
+    pub(crate) fn waiters(&self, key: u64) -> usize {
+        self.lock().lines.get(&key).map_or(0, |line| line.places.len())
     }
 
     pub(crate) fn counts(&self) -> WaitCounts {
@@ -96,7 +93,7 @@ impl<K: Clone + Eq + Hash> Places<K> {
     }
 
     /// The last place of the key's line, for a request whose time ends at `ends`.
-    pub(crate) fn join(&self, key: &K, cost: u32, now: u64, ends: u64) -> Result<Joined, WaitError> {
+    pub(crate) fn join(&self, key: u64, cost: u32, now: u64, ends: u64) -> Result<Joined, WaitError> {
         let mut woken = Vec::new();
         let joined = self.lock().join(key, cost.into(), (now, ends), (self.most_of_key, self.most_of_all), &mut woken);
         wake(woken);
@@ -104,7 +101,7 @@ impl<K: Clone + Eq + Hash> Places<K> {
     }
 
     /// Where the request is. The waker is kept for the moment at which it is the first.
-    pub(crate) fn turn(&self, key: &K, number: u64, now: u64, waker: &Waker) -> Turn {
+    pub(crate) fn turn(&self, key: u64, number: u64, now: u64, waker: &Waker) -> Turn {
         let mut woken = Vec::new();
         let turn = self.lock().turn(key, number, now, waker, &mut woken);
         wake(woken);
@@ -112,23 +109,23 @@ impl<K: Clone + Eq + Hash> Places<K> {
     }
 
     /// The request asks for its permits. From now on they are the limiter's to count.
-    pub(crate) fn ask(&self, key: &K, number: u64) {
-        if let Some(line) = self.lock().lines.get_mut(key) {
+    pub(crate) fn ask(&self, key: u64, number: u64) {
+        if let Some(line) = self.lock().lines.get_mut(&key) {
             line.ask(number);
         }
     }
 
     /// The request leaves its line.
-    pub(crate) fn leave(&self, key: &K, number: u64) {
+    pub(crate) fn leave(&self, key: u64, number: u64) {
         let (_left, woken) = self.lock().leave(key, number);
         wake(woken);
     }
 }
 
-impl<K: Clone + Eq + Hash> State<K> {
+impl State {
     fn join(
         &mut self,
-        key: &K,
+        key: u64,
         permits: u64,
         (now, ends): (u64, u64),
         most: (usize, usize),
@@ -150,7 +147,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.counts.waiters += 1;
         let over_at = ends.saturating_add(GRACE_NS);
         self.sweep_at = self.sweep_at.min(over_at);
-        let line = self.lines.entry(key.clone()).or_insert_with(Line::new);
+        let line = self.lines.entry(key).or_insert_with(Line::new);
         line.sweep_at = line.sweep_at.min(over_at);
         let before = line.permits;
         line.permits += permits;
@@ -158,8 +155,8 @@ impl<K: Clone + Eq + Hash> State<K> {
         Ok(Joined { number, before })
     }
 
-    fn room(&self, key: &K, (most_of_key, most_of_all): (usize, usize)) -> Result<(), WaitError> {
-        let of_key = self.lines.get(key).map_or(0, |line| line.places.len());
+    fn room(&self, key: u64, (most_of_key, most_of_all): (usize, usize)) -> Result<(), WaitError> {
+        let of_key = self.lines.get(&key).map_or(0, |line| line.places.len());
         if of_key >= most_of_key {
             return Err(WaitError::TooManyWaiters { most: most_of_key });
         }
@@ -169,12 +166,12 @@ impl<K: Clone + Eq + Hash> State<K> {
         Ok(())
     }
 
-    fn turn(&mut self, key: &K, number: u64, now: u64, waker: &Waker, woken: &mut Vec<Waker>) -> Turn {
-        let Some(line) = self.lines.get_mut(key) else { return Turn::Over };
+    fn turn(&mut self, key: u64, number: u64, now: u64, waker: &Waker, woken: &mut Vec<Waker>) -> Turn {
+        let Some(line) = self.lines.get_mut(&key) else { return Turn::Over };
         if now >= line.sweep_at {
             self.counts.take(line.sweep(now, woken));
             if line.places.is_empty() {
-                self.lines.remove(key);
+                self.lines.remove(&key);
                 return Turn::Over;
             }
         }
@@ -182,15 +179,15 @@ impl<K: Clone + Eq + Hash> State<K> {
     }
 
     /// What is left, and the waker of the request that is now the first.
-    fn leave(&mut self, key: &K, number: u64) -> (Option<Waiting>, Option<Waker>) {
-        let Some(line) = self.lines.get_mut(key) else { return (None, None) };
+    fn leave(&mut self, key: u64, number: u64) -> (Option<Waiting>, Option<Waker>) {
+        let Some(line) = self.lines.get_mut(&key) else { return (None, None) };
         // None: it was overdue, and its place was taken.
         let Some(left) = line.places.remove(&number) else { return (None, None) };
         line.permits -= left.permits;
         self.counts.waiters -= 1;
         let woken = line.first_waker();
         if line.places.is_empty() {
-            self.lines.remove(key);
+            self.lines.remove(&key);
         }
         (Some(left), woken)
     }

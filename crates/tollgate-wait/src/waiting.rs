@@ -25,24 +25,24 @@ use crate::timer::Timer;
 /// let limiter = Limiter::<String>::builder(Quota::per_second(10)).clock(TokioClock::new()).build()?;
 /// let limiter = WaitingLimiter::new(Arc::new(limiter)).timer(TokioTimer);
 /// for _ in 0..100 {
-///     limiter.acquire("example.org".to_owned()).within(Duration::from_secs(60)).await?;
+///     limiter.acquire("example.org").within(Duration::from_secs(60)).await?;
 /// }
 /// # Ok(())
 /// # }
 /// # #[cfg(not(feature = "tokio"))]
 /// # fn main() {}
 /// ```
-pub struct WaitingLimiter<L: Limit, T = NoTimer> {
+pub struct WaitingLimiter<L, T = NoTimer> {
     limiter: Arc<L>,
     timer: T,
-    lines: Lines<L::Key>,
+    lines: Lines,
 }
 
 /// No timer: only threads wait, by [`Acquire::block_within`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoTimer;
 
-impl<L: Limit> WaitingLimiter<L> {
+impl<L> WaitingLimiter<L> {
     /// Requests for this limiter, of which at most
     /// [`DEFAULT_WAITERS`](Self::DEFAULT_WAITERS) wait for one key, and
     /// [`DEFAULT_WAITERS_OF_ALL`](Self::DEFAULT_WAITERS_OF_ALL) in all. Requests that do not wait
@@ -66,7 +66,7 @@ impl<L: Limit> WaitingLimiter<L> {
     }
 }
 
-impl<L: Limit, T> WaitingLimiter<L, T> {
+impl<L, T> WaitingLimiter<L, T> {
     /// At most so many requests wait for one key, and for all keys. One more fails with
     /// [`TooManyWaiters`](WaitError::TooManyWaiters) or
     /// [`TooManyWaitersOfAll`](WaitError::TooManyWaitersOfAll). [`counts`](Self::counts) counts
@@ -102,12 +102,15 @@ impl<L: Limit, T> WaitingLimiter<L, T> {
     /// use tollgate_wait::WaitingLimiter;
     ///
     /// let limiter = Limiter::<String>::new(Quota::per_second(1))?;
-    /// assert_eq!(WaitingLimiter::new(Arc::new(limiter)).waiters(&"alice".to_owned()), 0);
+    /// assert_eq!(WaitingLimiter::new(Arc::new(limiter)).waiters("alice"), 0);
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use]
-    pub fn waiters(&self, key: &L::Key) -> usize {
-        self.lines.waiters(key)
+    pub fn waiters<A>(&self, key: A) -> usize
+    where
+        L: Limit<A>,
+    {
+        self.lines.waiters(&*self.limiter, &key)
     }
 
     /// The requests that wait for all keys, and those that could not. Show it to operators.
@@ -129,22 +132,29 @@ impl<L: Limit, T> WaitingLimiter<L, T> {
 
     /// A request of one permit. It does nothing until it is told how long it may wait, by
     /// [`within`](Acquire::within) or [`block_within`](Acquire::block_within).
+    ///
+    /// The key has any form that `try_acquire` of the limiter takes: see [`AsKey`](tollgate::AsKey)
+    /// and [`Keys`](tollgate::Keys). A `DirectLimiter` has the key `()`.
     #[must_use = "a request waits by `within` or `block_within`"]
-    pub const fn acquire(&self, key: L::Key) -> Acquire<'_, L, T> {
+    #[doc(alias = "until_ready", alias = "until_key_ready", alias = "Wait")]
+    pub const fn acquire<A>(&self, key: A) -> Acquire<'_, L, T, A>
+    where
+        L: Limit<A>,
+    {
         Acquire { of: self, key, cost: 1 }
     }
 }
 
 /// A request that is about to wait. [`WaitingLimiter::acquire`] makes it.
 #[must_use = "a request waits by `within` or `block_within`"]
-pub struct Acquire<'a, L: Limit, T> {
+pub struct Acquire<'a, L, T, A> {
     of: &'a WaitingLimiter<L, T>,
-    key: L::Key,
+    key: A,
     cost: u32,
 }
 
-impl<L: Limit, T> Acquire<'_, L, T> {
-    /// A request of so many permits: it gets all of them, or none.
+impl<L: Limit<A>, T, A> Acquire<'_, L, T, A> {
+    /// A request of so many permits: it gets all of them, or none. A cost of zero does not wait.
     pub const fn cost(mut self, cost: u32) -> Self {
         self.cost = cost;
         self
@@ -170,11 +180,11 @@ impl<L: Limit, T> Acquire<'_, L, T> {
     /// [`WaitError`] tells why there are no permits. Nothing was charged.
     pub fn block_within(self, within: Duration) -> Result<L::Grant, WaitError> {
         let of = self.of;
-        block_on(of.lines.wait(&*of.limiter, self.key, self.cost, within, &ThreadTimer))
+        block_on(of.lines.wait(&*of.limiter, &self.key, self.cost, within, &ThreadTimer))
     }
 }
 
-impl<L: Limit, T: Timer> Acquire<'_, L, T> {
+impl<L: Limit<A>, T: Timer, A> Acquire<'_, L, T, A> {
     /// Waits at most so long for the permits.
     ///
     /// The request joins the line when the future is polled first. A future that is dropped leaves
@@ -213,11 +223,11 @@ impl<L: Limit, T: Timer> Acquire<'_, L, T> {
     /// [`WaitError`] tells why there are no permits. Nothing was charged.
     pub async fn within(self, within: Duration) -> Result<L::Grant, WaitError> {
         let of = self.of;
-        of.lines.wait(&*of.limiter, self.key, self.cost, within, &of.timer).await
+        of.lines.wait(&*of.limiter, &self.key, self.cost, within, &of.timer).await
     }
 }
 
-impl<L: Limit + fmt::Debug, T> fmt::Debug for WaitingLimiter<L, T> {
+impl<L: fmt::Debug, T> fmt::Debug for WaitingLimiter<L, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WaitingLimiter")
             .field("limiter", &self.limiter)
@@ -226,10 +236,7 @@ impl<L: Limit + fmt::Debug, T> fmt::Debug for WaitingLimiter<L, T> {
     }
 }
 
-impl<L: Limit, T> fmt::Debug for Acquire<'_, L, T>
-where
-    L::Key: fmt::Debug,
-{
+impl<L, T, A: fmt::Debug> fmt::Debug for Acquire<'_, L, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Acquire").field("key", &self.key).field("cost", &self.cost).finish_non_exhaustive()
     }

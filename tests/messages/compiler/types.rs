@@ -42,4 +42,19 @@ fn denial_of_a_wait() -> Result<(), Denial> {
     Ok(())
 }
 
+#[rate_limit(limit = 5, per = "10s", wait = "2s")]
+async fn denial_of_a_wait_in_a_task() -> Result<(), Denial> {
+    Ok(())
+}
+
+struct Client;
+
+impl Client {
+    #[rate_limit(limit = 5, per = "10s", wait = "2s", key = host)]
+    async fn denial_of_a_wait_in_a_method(&self, host: &str) -> Result<(), Denial> {
+        let _ = host;
+        Ok(())
+    }
+}
+
 fn main() {}

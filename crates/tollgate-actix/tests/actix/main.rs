@@ -14,6 +14,7 @@ mod panics;
 #[path = "../../../tollgate-redis/tests/redis/support/mod.rs"]
 mod redis_server;
 mod server;
+#[cfg(feature = "wait")]
 mod waits;
 #[cfg(feature = "redis")]
 mod workers_on_a_store;

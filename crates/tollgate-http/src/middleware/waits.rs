@@ -1,8 +1,7 @@
 //! [`Waits`]: requests that wait their turn.
 
-use core::hash::{BuildHasher as _, Hash};
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
-use std::hash::RandomState;
 
 use tollgate::Decision;
 use tollgate_wait::{Limit, Lines, TokioTimer, WaitError, at_least};
@@ -39,9 +38,7 @@ pub struct Waits {
     within: Duration,
     most_of_key: usize,
     most_of_all: usize,
-    /// The lines of the keys by their hashes: keys with the same hash wait in one line.
-    lines: Lines<u64>,
-    hashes: RandomState,
+    lines: Lines,
 }
 
 /// Requests do not wait. Once they do, at most 100 requests wait for one key, and 10,000 in all.
@@ -53,8 +50,7 @@ impl Default for Waits {
 
 impl Waits {
     fn new(within: Duration, most_of_key: usize, most_of_all: usize) -> Self {
-        let (lines, hashes) = (Lines::new(most_of_key, most_of_all), RandomState::new());
-        Self { within, most_of_key, most_of_all, lines, hashes }
+        Self { within, most_of_key, most_of_all, lines: Lines::new(most_of_key, most_of_all) }
     }
 
     /// Lines in which a request waits at most so long.
@@ -85,45 +81,47 @@ impl Waits {
         K: Hash + Clone,
         V: FieldValue,
     {
-        let line = self.hashes.hash_one(&keys);
-        let asked = Asked { limits, keys };
-        let wait = match self.lines.wait(&asked, line, cost, self.within, &TokioTimer).await {
+        let asked = Asked { limits };
+        let wait = match self.lines.wait(&asked, &keys, cost, self.within, &TokioTimer).await {
             Ok(charge) => return Outcome::Admitted(charge),
             Err(WaitError::TooLong { wait }) => wait,
             // Until a place in the line is free.
             Err(_) => Duration::from_nanos(1),
         };
-        asked.deny(wait, cost, self.lines.waiters(&line) > 0)
+        let is_behind = self.lines.waiters(&asked, &keys) > 0;
+        asked.deny(keys, wait, cost, is_behind)
     }
 }
 
-/// A request that waits for a limiter.
-struct Asked<'a, L, K, V> {
+/// A limiter that is waited for.
+struct Asked<'a, L, V> {
     limits: &'a Limits<L, V>,
-    keys: K,
 }
 
-impl<L: Gate<K>, K: Clone, V: FieldValue> Limit for Asked<'_, L, K, V> {
-    type Key = u64;
+impl<L: Gate<K>, K: Clone + Hash, V: FieldValue> Limit<K> for Asked<'_, L, V> {
     type Grant = Option<Charge<L, K, V>>;
 
-    fn look(&self, _: &u64, cost: u32) -> Result<Decision, WaitError> {
-        // A cost above the limit: `deny` tells it.
-        self.limits.limiter().look(&self.keys, cost).ok_or(WaitError::TooLong { wait: Duration::MAX })
+    fn hash_key<H: Hasher>(&self, keys: &K, state: &mut H) {
+        keys.hash(state);
     }
 
-    fn decide(&self, _: &u64, cost: u32) -> Result<Result<Self::Grant, Duration>, WaitError> {
-        Ok(match self.limits.decide(self.keys.clone(), cost) {
+    fn look(&self, keys: &K, cost: u32) -> Result<Decision, WaitError> {
+        // A cost above the limit: `deny` tells it.
+        self.limits.limiter().look(keys, cost).ok_or(WaitError::TooLong { wait: Duration::MAX })
+    }
+
+    fn decide(&self, keys: &K, cost: u32) -> Result<Result<Self::Grant, Duration>, WaitError> {
+        Ok(match self.limits.decide(keys.clone(), cost) {
             Outcome::Admitted(charge) => Ok(charge),
             Outcome::Denied(denied) => Err(denied.refusal.wait),
         })
     }
 
-    fn earliest(&self, _: &u64, permits: u64) -> Duration {
+    fn earliest(&self, keys: &K, permits: u64) -> Duration {
         let limiter = self.limits.limiter();
-        let Some(left) = limiter.left(&self.keys, Tell::All) else { return Duration::ZERO };
+        let Some(left) = limiter.left(keys, Tell::All) else { return Duration::ZERO };
         let (mut dimension, mut latest) = (0, Duration::ZERO);
-        limiter.each_quotas(&self.keys, |_, quotas| {
+        limiter.each_quotas(keys, |_, quotas| {
             for item in left.iter().filter(|item| item.dimension() == dimension) {
                 let quota = quotas.get(item.quota()).filter(|quota| quota.limit() == item.limit);
                 let later = permits.saturating_sub(item.usage.remaining.into()).checked_sub(1);
@@ -141,20 +139,24 @@ impl<L: Gate<K>, K: Clone, V: FieldValue> Limit for Asked<'_, L, K, V> {
     }
 }
 
-impl<L: Gate<K>, K: Clone, V: FieldValue> Asked<'_, L, K, V> {
+impl<L, V: FieldValue> Asked<'_, L, V> {
     /// The outcome of a request that cannot wait for its permits, which are this far away at least.
-    fn deny(self, wait: Duration, cost: u32, is_behind: bool) -> Outcome<L, K, V> {
+    fn deny<K>(&self, keys: K, wait: Duration, cost: u32, is_behind: bool) -> Outcome<L, K, V>
+    where
+        L: Gate<K>,
+        K: Clone,
+    {
         let limiter = self.limits.limiter();
         // The permits that are left are for the requests that wait.
-        if is_behind && limiter.look(&self.keys, cost).is_some_and(|decision| decision.is_admitted()) {
+        if is_behind && limiter.look(&keys, cost).is_some_and(|decision| decision.is_admitted()) {
             let taken = |item: &Item| item.with(Usage { remaining: 0, next_after: wait });
-            let left = limiter.left(&self.keys, Tell::Tightest);
+            let left = limiter.left(&keys, Tell::Tightest);
             let violated = left.map_or(Items::NONE, |left| left.iter().map(taken).collect());
             let refusal = Refusal { kind: DenialKind::Quota, wait, violated };
-            return Outcome::Denied(self.limits.deny(&self.keys, refusal));
+            return Outcome::Denied(self.limits.deny(&keys, refusal));
         }
         // The limiter counts the denial.
-        let mut outcome = self.limits.decide(self.keys, cost);
+        let mut outcome = self.limits.decide(keys, cost);
         if let Outcome::Denied(denied) = &mut outcome {
             denied.refusal.wait = denied.refusal.wait.max(wait);
         }

@@ -57,7 +57,7 @@ fn a_function_without_async_blocks() {
 type Paused = WaitingLimiter<Limiter<String, TokioClock>, TokioTimer>;
 
 async fn fetch(limiter: &Paused, host: &str) -> Result<(), WaitError> {
-    #[rate_limit(limiter = limiter, key = host.to_owned(), cost = 2, wait = Duration::from_secs(3))]
+    #[rate_limit(limiter = limiter, key = host, cost = 2, wait = Duration::from_secs(3))]
     async fn fetch(limiter: &Paused, host: &str) -> Result<(), WaitError> {
         Ok(())
     }

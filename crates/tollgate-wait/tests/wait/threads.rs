@@ -25,7 +25,7 @@ fn threads_are_served_and_leave_an_empty_line() {
     });
     let all = DecisionCounts { admitted: 200, denied: 0 };
     assert_eq!(limiter.limiter().counts().decisions, Some(all));
-    assert_eq!(limiter.waiters(&7), 0);
+    assert_eq!(limiter.waiters(7), 0);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_wait_may_be_as_long_as_can_be() {
             scope.spawn(|| limiter.acquire(7).block_within(Duration::MAX).unwrap());
         }
     });
-    assert_eq!(limiter.waiters(&7), 0);
+    assert_eq!(limiter.waiters(7), 0);
 }
 
 /// Tasks of one key, by timers that need no runtime of tokio.

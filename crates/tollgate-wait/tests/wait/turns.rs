@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::poll_immediate;
 use proptest::prelude::*;
+use tokio::join;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
@@ -76,7 +77,7 @@ fn a_hundred_tasks_at_ten_a_second_are_served_in_ten_seconds_in_order() {
             let last = served.lock().unwrap().last().unwrap().1;
             assert!((9 * SECOND..=most).contains(&last), "{quota:?}: {last:?}");
             assert_eq!(decisions(&limiter), (100, 0), "{quota:?}");
-            assert_eq!(limiter.waiters(&7), 0);
+            assert_eq!(limiter.waiters(7), 0);
         });
     }
 }
@@ -134,7 +135,7 @@ fn the_time_in_the_line_is_bounded_too() {
         assert_eq!(begin.elapsed().as_secs(), 150);
         assert!(all.join_all().await.iter().all(Result::is_ok));
         assert!(in_order(&served));
-        assert_eq!((decisions(&limiter), limiter.waiters(&7)), ((3, 0), 0));
+        assert_eq!((decisions(&limiter), limiter.waiters(7)), ((3, 0), 0));
     });
 }
 
@@ -178,9 +179,9 @@ fn those_that_left_the_line_are_not_waited_for() {
         let (mut gone, _) = start(&limiter, 100, 200 * SECOND);
         let (all, served) = start(&limiter, 1, 200 * SECOND);
         sleep(Duration::from_millis(1)).await;
-        assert_eq!(limiter.waiters(&7), 100, "the first did not wait");
+        assert_eq!(limiter.waiters(7), 100, "the first did not wait");
         gone.shutdown().await;
-        assert_eq!(limiter.waiters(&7), 1);
+        assert_eq!(limiter.waiters(7), 1);
         assert!(limiter.acquire(7).within(3 * SECOND).await.is_ok());
         assert!(all.join_all().await.iter().all(Result::is_ok));
         assert_eq!((served.lock().unwrap().len(), decisions(&limiter)), (1, (3, 0)));
@@ -222,7 +223,7 @@ fn a_request_that_is_never_polled_again_holds_its_key_for_its_own_time_alone() {
             let after = (begin.elapsed() - Duration::from_secs(2)).as_secs();
             assert_eq!(after, last, "{waits:?}");
             assert_eq!((served_first.lock().unwrap().len(), decisions(&limiter)), (1, (5, 0)));
-            assert_eq!(limiter.waiters(&7), 0, "{waits:?}");
+            assert_eq!(limiter.waiters(7), 0, "{waits:?}");
         });
     }
 }
@@ -253,13 +254,13 @@ fn lines_take_as_many_as_allowed_for_all_keys() {
         for key in [1, 2, 3] {
             assert!(limiter.try_acquire(key).is_admitted());
             let (limiter, lines) = (Arc::clone(&limiter), Arc::clone(&lines));
-            all.spawn(async move { lines.wait(&*limiter, key, 1, MINUTE, &TokioTimer).await.err() });
+            all.spawn(async move { lines.wait(&*limiter, &key, 1, MINUTE, &TokioTimer).await.err() });
         }
         let results = all.join_all().await;
         let many = Some(WaitError::TooManyWaitersOfAll { most: 2 });
         assert_eq!(results.iter().filter(|result| **result == many).count(), 1, "{results:?}");
         assert_eq!(results.iter().filter(|result| result.is_none()).count(), 2);
-        assert_eq!(lines.wait(&*limiter, 4, 1, MINUTE, &TokioTimer).await.err(), None, "the places are free");
+        assert_eq!(lines.wait(&*limiter, &4, 1, MINUTE, &TokioTimer).await.err(), None, "the places are free");
         let counts = lines.counts();
         assert_eq!((counts.waiters, counts.refused_of_key, counts.refused_of_all), (0, 0, 1));
     });
@@ -328,9 +329,54 @@ fn a_limiter_without_keys_and_one_of_several_dimensions_wait() {
         }
         let begin = Instant::now();
         for seconds in [0, 1, 10] {
-            joint.acquire(("alice".to_owned(), 7)).within(MINUTE).await.unwrap();
+            joint.acquire(("alice", 7)).within(MINUTE).await.unwrap();
             assert_eq!(begin.elapsed().as_secs(), seconds);
         }
+    });
+}
+
+/// Requests pass their keys as they do to `try_acquire`, and those of one key wait in one line.
+#[test]
+fn requests_pass_keys_in_the_forms_of_try_acquire() {
+    paused().block_on(async {
+        let (clock, quota) = (TokioClock::new(), Quota::new(1, SECOND));
+        let named = Limiter::<String, _>::builder(quota).tier("paid", [quota]).clock(clock).build().unwrap();
+        let named = WaitingLimiter::new(Arc::new(named)).timer(TokioTimer);
+        let (name, paid) = (String::from("alice"), named.limiter().tier("paid").unwrap());
+        let (start, minute) = (Instant::now(), MINUTE);
+        let all = join!(
+            named.acquire("alice").within(minute),
+            named.acquire(&name).within(minute),
+            named.acquire(name.clone()).within(minute),
+            // Another tier, so another key.
+            named.acquire(paid.key("alice")).within(Duration::ZERO),
+            async { named.waiters("alice") },
+        );
+        assert!(all.0.is_ok() && all.1.is_ok() && all.2.is_ok() && all.3.is_ok(), "{all:?}");
+        assert_eq!((all.4, start.elapsed().as_secs()), (2, 2));
+
+        let borrowed = Limiter::<str, _>::builder(quota).clock(clock).build().unwrap();
+        let borrowed = WaitingLimiter::new(Arc::new(borrowed)).timer(TokioTimer);
+        assert!(borrowed.acquire("alice").within(minute).await.is_ok());
+
+        let parts = Limiter::<(u64, Option<String>), _>::builder(quota).clock(clock).build().unwrap();
+        let parts = WaitingLimiter::new(Arc::new(parts)).timer(TokioTimer);
+        let start = Instant::now();
+        assert!(parts.acquire((7, Some("alice"))).within(minute).await.is_ok());
+        assert!(parts.acquire(&(7, Some(name.clone()))).within(minute).await.is_ok());
+        assert_eq!(start.elapsed().as_secs(), 1);
+
+        let joint = JointLimiter::<[String], _>::builder().dimension("user", [quota]).dimension("path", [quota]);
+        let joint = WaitingLimiter::new(Arc::new(joint.clock(clock).build().unwrap())).timer(TokioTimer);
+        let start = Instant::now();
+        let root = String::from("/");
+        let both = join!(
+            joint.acquire(["alice", "/"]).within(minute),
+            joint.acquire([Some(&name), Some(&root)]).within(minute),
+            async { joint.waiters(["alice", "/"]) },
+        );
+        assert!(both.0.is_ok() && both.1.is_ok(), "{both:?}");
+        assert_eq!((both.2, start.elapsed().as_secs()), (1, 1));
     });
 }
 
@@ -364,7 +410,7 @@ proptest! {
             let served = served.lock().unwrap();
             prop_assert!(served.is_sorted());
             prop_assert_eq!(decisions(&limiter), (served.len() as u64, 0));
-            prop_assert_eq!(limiter.waiters(&7), 0);
+            prop_assert_eq!(limiter.waiters(7), 0);
             Ok(())
         })?;
     }

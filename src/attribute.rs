@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::decision::{Denial, place_of};
+use crate::dimensions::Dimensions;
 use crate::direct::DirectLimiter;
 use crate::engine::Engine;
 use crate::joint::JointLimiter;
-use crate::dimensions::Dimensions;
 use crate::limiter::Limiter;
 use crate::quota::Quota;
 

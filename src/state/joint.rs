@@ -79,17 +79,20 @@ impl Table {
             }
             let Preview { status, is_at_cap, has_new } = self.look(asked, clock);
             if let Some(denial) = status.denial() {
-                let may_fit = !denial.never_fits();
-                if has_new && may_fit {
-                    self.open(asked, clock);
+                let (may_fit, is_single) = (!denial.never_fits(), asked.present().nth(1).is_none());
+                // Of one key with a place the attempt has the answer, and counts a refused request.
+                if !is_single || is_at_cap || !may_fit {
+                    if has_new && may_fit {
+                        self.open(asked, clock);
+                    }
+                    if is_at_cap && may_fit {
+                        self.count_refused();
+                    }
+                    if let Some(left) = left {
+                        *left = status.left;
+                    }
+                    return status.decision;
                 }
-                if is_at_cap && may_fit {
-                    self.count_refused();
-                }
-                if let Some(left) = left {
-                    *left = status.left;
-                }
-                return status.decision;
             }
             back_off(&mut lost);
         }

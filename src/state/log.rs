@@ -478,10 +478,16 @@ impl<L: Layout> LogPlan<L> {
         let claim = view.claim(ask.cost, view.step);
         self.tell(left, view, (!ask.peeks).then_some(claim));
         let (wait_ns, quota) = self.refused_for(view, claim);
-        if ask.peeks && !view.seen.stands() {
-            return Proposal::Lost;
+        // Once all that is remembered is of this step, another refusal adds nothing. So the position
+        // moves at one reading by no more than is remembered, and the word does not come back.
+        let newest = L::count_from(view, claim.stamp, self.remembered());
+        let cost = if ask.peeks { 0 } else { ask.cost.min(self.remembered() - newest) };
+        if cost == 0 {
+            // Nothing is swapped, so the slots belong to the word only if it still stands.
+            let denial = Proposal::Deny { wait_ns, quota, word: None };
+            return if view.seen.stands() { denial } else { Proposal::Lost };
         }
-        Proposal::Deny { wait_ns, quota, word: (!ask.peeks).then(|| self.claim(view, claim)) }
+        Proposal::Deny { wait_ns, quota, word: Some(self.claim(view, Claim { cost, ..claim })) }
     }
 
     /// Writes the permits left of each quota, after a claim.

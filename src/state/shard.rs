@@ -425,10 +425,10 @@ impl<'a> Context<'a> {
         refunded.unwrap_or(0)
     }
 
-    /// Takes the place of a key away whose permits have expired, if one of these cells has such a
-    /// key. If not, the error is the earliest time at which one of their places is free.
-    pub(super) fn collect(self, cells: Range<usize>) -> Result<(), Option<u64>> {
-        let (now, mut earliest) = (self.now(), None);
+    /// Takes the place of a key away whose permits have expired at `now`, if one of these cells has
+    /// such a key. If not, the error is the earliest time at which one of their places is free.
+    pub(super) fn collect(self, cells: Range<usize>, now: u64) -> Result<(), Option<u64>> {
+        let mut earliest = None;
         for arena in self.shard.arenas() {
             for place in cells.start..cells.end.min(cells.start + arena.len()) {
                 let Some(cell) = arena.allocated(place % arena.len()) else { continue };

@@ -175,20 +175,32 @@ impl Table {
             let (shard, start) = (turn % self.shards().len(), turn / self.shards().len() * COLLECTED);
             (shard..shard + 1, start..start + COLLECTED)
         };
-        let mut earliest = None;
-        for shard in &self.shards()[shards] {
-            while self.shared.places.free() < places {
-                if let Err(over_at) = self.with_shard(shard, clock).collect(cells.clone()) {
-                    earliest = over_at.into_iter().chain(earliest).min();
-                    break;
+        let mut now = time_of(clock.now());
+        loop {
+            let (takes, mut earliest) = (self.shared.places.takes(), None);
+            for shard in &self.shards()[shards.clone()] {
+                while self.shared.places.free() < places {
+                    if let Err(over_at) = self.with_shard(shard, clock).collect(cells.clone(), now) {
+                        earliest = over_at.into_iter().chain(earliest).min();
+                        break;
+                    }
                 }
             }
+            if self.shared.places.free() >= places {
+                return Ok(());
+            }
+            // By a clock that goes back, a key that has expired stays so.
+            now = now.max(time_of(clock.now()));
+            match earliest {
+                Some(over_at) if over_at > now => return Err(over_at - now),
+                // It has expired during the look, which goes on with it.
+                Some(_) => {}
+                // It has met no live key. If no request has got a place meanwhile, requests under way
+                // have them all, and there may be one at once. Otherwise that one's key is live.
+                None if self.shared.places.takes() == takes => return Err(1),
+                None => {}
+            }
         }
-        if self.shared.places.free() >= places {
-            return Ok(());
-        }
-        // If it has seen no key with permits, there may be a place at once.
-        Err(earliest.unwrap_or(0).saturating_sub(time_of(clock.now())).max(1))
     }
 
     /// Refunds the permits of a charge that still count, and returns how many.
@@ -319,3 +331,6 @@ impl Table {
         self.change_own(Key::of(fingerprint), None, clock)
     }
 }
+
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests;

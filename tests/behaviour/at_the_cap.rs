@@ -1,10 +1,11 @@
 //! Limiters whose key cap is reached: who finds a place, and what a peek says of it. And first
 //! requests that are denied.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tollgate::{
-    AtKeyCap, Decision, Denial, DenialReason, JointLimiter, JointLimiterBuilder, Limiter, MockClock, Quota,
+    AtKeyCap, Clock, Decision, Denial, DenialReason, JointLimiter, JointLimiterBuilder, Limiter, MockClock, Quota,
     QuotaStatus, Status,
 };
 
@@ -282,4 +283,37 @@ fn a_wait_at_the_cap_is_never_too_long_and_leads_to_the_first_free_place() {
             free_at[place] = now + window;
         }
     }
+}
+
+/// A clock that reads 50 so many times, and 150 from then on.
+#[derive(Debug, Default)]
+struct Jumping(AtomicU64);
+
+impl Clock for Jumping {
+    fn now(&self) -> u64 {
+        let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if left.is_ok() { 50 } else { 150 }
+    }
+}
+
+/// A place may come free between two readings of one request.
+#[test]
+fn a_key_is_denied_at_the_cap_only_while_no_place_is_free() {
+    let (mut admitted, mut denied) = (0, 0);
+    for readings in 0..20 {
+        let builder = Limiter::<str>::builder(Quota::new(1, Duration::from_nanos(60))).key_cap(1);
+        let limiter = builder.clock(Jumping::default()).build().unwrap();
+        limiter.clock().0.store(1000, Ordering::Relaxed);
+        assert!(limiter.try_acquire("alice").is_admitted());
+        limiter.clock().0.store(readings, Ordering::Relaxed);
+        match limiter.try_acquire("bob") {
+            Decision::Admitted(_) => admitted += 1,
+            Decision::Denied(denial) => {
+                // Alice has the place until 110.
+                assert_eq!(denial.retry_after(), Duration::from_nanos(60), "after {readings} readings");
+                denied += 1;
+            }
+        }
+    }
+    assert!(admitted > 1 && denied > 1, "{admitted} admitted, {denied} denied");
 }

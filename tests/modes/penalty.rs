@@ -246,3 +246,23 @@ fn a_blocked_key_is_told_at_once_that_a_cost_is_above_its_limit() {
         }
     }
 }
+
+/// A refused request counts, also where it first has to take the place of an expired key.
+#[test]
+fn a_refused_request_that_takes_the_place_of_an_expired_key_counts() {
+    let clock = CountedClock::new();
+    let builder = Limiter::<str>::builder(Quota::new(1, ns(10)).counting_refused()).key_cap(1);
+    let limiter = builder.penalty(Penalty::new(1, ns(100), ns(25))).clock(clock.clone()).build().expect("good");
+    assert_eq!([(); 2].map(|()| told(limiter.try_acquire("a"))), [None, Some((PENALTY, 25))]);
+    clock.set(10);
+    assert!(limiter.try_acquire("b").is_admitted(), "it takes the place of a");
+    clock.set(20);
+    // The block ends in 5, and the refused request counts for 10.
+    let status = limiter.try_acquire_status("a");
+    assert_eq!(told(status.decision()), Some((PENALTY, 10)));
+    assert_eq!((status.next_after(), status.reset_after()), (ns(10), ns(10)));
+    clock.set(29);
+    assert!(limiter.peek("a").is_denied());
+    clock.set(30);
+    assert!(limiter.peek("a").is_admitted());
+}

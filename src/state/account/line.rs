@@ -94,8 +94,9 @@ impl<const WARMS_UP: bool> Line<WARMS_UP> {
 
     /// The latest time at which the line is free, in ticks: two of the largest requests from `now`.
     fn latest(&self, now: u64) -> u128 {
-        let largest = if WARMS_UP { self.rate.ticks(self.max_delay) } else { self.rate.ticks_of(self.limit) };
-        self.rate.ticks(now) + 2 * largest
+        // In ticks, because the longest delay is rounded down. A queue stores nothing.
+        let (_, longer) = self.store.spent(self.store.cold, self.limit);
+        self.rate.ticks(now) + 2 * (self.rate.ticks_of(self.limit) + longer)
     }
 }
 

@@ -229,3 +229,28 @@ fn a_hint_is_of_the_newest_stamp_when_the_clock_goes_back() {
     assert_eq!(ask(ORIGIN + 10), Answer::Admitted { stamp: ORIGIN + 10, delay_ns: 0 });
     assert_eq!(ask(ORIGIN + 5), Answer::Denied { wait_ns: 15, quota: 0 });
 }
+
+/// A request may stop before its swap, while others are refused at one reading without end. If each
+/// of them changed the word, it would come back after 2^21 permits.
+#[test]
+fn no_number_of_refused_requests_at_one_reading_lets_a_stopped_one_in() {
+    const LIMIT: u32 = 256;
+    let plan = LogPlan::<Permits>::new(&[Quota::new(LIMIT, core::time::Duration::from_nanos(20)).counting_refused()]);
+    let (word, rings, hint) = (AtomicWord::new(), Rings::with_room(1 << 12), Hint::new());
+    let place = Place { word: &word, hint: &hint, rings: &rings };
+    let ask = |now, cost| match done(plan.decide(place, place.word.load(), now, cost, 0)) {
+        Answer::Admitted { .. } => cost,
+        Answer::Denied { .. } => 0,
+    };
+    // The ring is as long as it gets.
+    (0..8).for_each(|_| assert!(ask(ORIGIN, 127) <= 127));
+    let now = ORIGIN + 20;
+    assert_eq!(ask(now, 2), 2);
+    let seen = Seen { place, word: place.word.load(), now };
+    let Proposal::Admit { word: stopped, .. } = plan.propose(seen, Ask::acquire(127), None) else { panic!("it fits") };
+    // As many as a position counts, and at last a claim as large as the first.
+    let others = (1_u32 << POSITION_BITS) - 2;
+    let costs = (0..others / 127).map(|_| 127).chain([others % 127, 2]);
+    assert_eq!(costs.map(|cost| ask(now, cost)).sum::<u32>(), LIMIT - 2);
+    assert!(!place.word.swap(seen.word, stopped), "the word came back");
+}

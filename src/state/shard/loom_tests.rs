@@ -88,7 +88,8 @@ impl Model {
                     }
                 }
                 Collect => {
-                    let _ = self.world.with(&self.clock).collect(0..64);
+                    let with = self.world.with(&self.clock);
+                    let _ = with.collect(0..64, with.now());
                 }
                 Change(quota) => self.world.change(&self.quotas[quota..=quota], &self.clock),
             }

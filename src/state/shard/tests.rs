@@ -6,6 +6,7 @@ use std::sync::{Barrier, Mutex};
 use proptest::prelude::*;
 
 use super::kit::{Answer, At, World, log};
+use crate::state::cell::time_of;
 use crate::sync::plain;
 
 const LIMIT: u32 = 5;
@@ -84,8 +85,8 @@ fn a_clock_that_lags_behind_a_collection_at_the_cap_gains_nothing() {
     let world = World::new(&[log(LIMIT, WINDOW)], 1, 8);
     assert_eq!(world.ask(0, LIMIT, &At(7)), Answer::Admitted { stamp: 7 });
     assert_eq!(world.ask(1, 1, &At(20)), Answer::Full);
-    assert_eq!(world.with(&At(20)).collect(0..64), Err(Some(crate::state::cell::time_of(7 + WINDOW))));
-    assert_eq!(world.with(&At(7 + WINDOW)).collect(0..64), Ok(()));
+    assert_eq!(world.with(&At(20)).collect(0..64, time_of(20)), Err(Some(time_of(7 + WINDOW))));
+    assert_eq!(world.with(&At(7 + WINDOW)).collect(0..64, time_of(7 + WINDOW)), Ok(()));
     assert_eq!(world.ask(0, 1, &At(20)), Answer::Admitted { stamp: 7 + WINDOW });
     assert_eq!(world.taken(), 1);
 }

@@ -312,3 +312,27 @@ proptest! {
         let _ = (account.refund(state, now, state, cost), account.left(state, now, None), account.over_at(state));
     }
 }
+
+/// Reservations fill a line up to its longest delay, which need not be whole nanoseconds.
+#[cfg(feature = "snapshot")]
+#[test]
+fn a_restore_leaves_a_line_as_long_as_reservations_made_it() {
+    let mut full = 0;
+    for (permits, period, warm_up) in (1..40).flat_map(|r| (20..60).flat_map(move |p| [1, 2, 5].map(|w| (r, p, w)))) {
+        let Some(account) = limiter(1, permits, period, warm_up) else { continue };
+        let (mut state, mut now) = (0, 1 << 60);
+        for _ in 0..4 {
+            match account.decide(state, now, 1, Some(u64::MAX)) {
+                Verdict::Admit { state: reserved, .. } => state = reserved,
+                Verdict::Deny { wait_ns, .. } => {
+                    // As soon as it fits.
+                    now += wait_ns;
+                    full += 1;
+                    continue;
+                }
+            }
+            assert_eq!(account.moved_in_time(state, 0, now), state, "{permits} per {period}, {warm_up} to warm up");
+        }
+    }
+    assert!(full > 100, "{full} full lines");
+}

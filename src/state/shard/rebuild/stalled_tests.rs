@@ -367,7 +367,8 @@ impl<'a> Play<'a> {
                 }
             }
             Step::Collect(start) => {
-                let _ = self.world.with(&clock).collect(start..start + 8);
+                let with = self.world.with(&clock);
+                let _ = with.collect(start..start + 8, with.now());
             }
             Step::Change(limit) => {
                 self.limit = LIMITS[limit];

@@ -14,7 +14,7 @@ mod on_store;
 mod place;
 mod processes;
 #[cfg(feature = "redis")]
-#[path = "../../../tollgate-redis/tests/support/mod.rs"]
+#[path = "../../../tollgate-redis/tests/redis/support/mod.rs"]
 mod redis_server;
 mod stopping;
 mod support;

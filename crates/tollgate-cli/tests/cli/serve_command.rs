@@ -1,0 +1,192 @@
+//! `tollgate serve`, started as its users do, asked over a socket, and stopped by signals.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+const POLICY: &str = r#"
+[[dimension]]
+name = "address"
+key = ["client"]
+quota = [{ limit = 5, per = "1d" }]
+"#;
+
+/// A folder of this test, which the next run replaces.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("serve-{test}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("policy.toml"), POLICY).unwrap();
+    folder
+}
+
+fn tollgate(folder: &Path, options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.current_dir(folder).arg("serve").args(options).env("SECRET_OF_TESTS", "the secret of the tests");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+struct Served {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    /// What it said when it began.
+    words: String,
+    address: String,
+}
+
+impl Served {
+    fn start(folder: &Path, options: &[&str]) -> Self {
+        let mut child = tollgate(folder, options).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let mut served = Self { child, out, words: String::new(), address: String::new() };
+        while served.address.is_empty() {
+            let begins = served.words.len();
+            assert_ne!(served.out.read_line(&mut served.words).unwrap(), 0, "it ended: {}", served.words);
+            let address = served.words[begins..].trim_end().strip_prefix("listening on http://");
+            served.address = address.unwrap_or_default().to_owned();
+        }
+        served
+    }
+
+    fn acquire(&self, cost: u32) -> String {
+        let body = format!(r#"{{"keys": {{"client": "192.0.2.7"}}, "cost": {cost}}}"#);
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let head = "POST /acquire HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json";
+        write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text.split("\r\n").next().unwrap().to_owned()
+    }
+
+    /// Sends a signal, and gives the rest of what it says.
+    fn stop(mut self, signal: &str) -> String {
+        let kill = format!("kill -{signal} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(0), "{rest}");
+        rest
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_was_charged_before_a_signal_is_charged_after_the_next_start() {
+    let folder = folder("signals");
+    let options = ["--listen", "127.0.0.1:0", "--address", "client", "--snapshot", "limits", "policy.toml"];
+    for (signal, costs, told) in
+        [("TERM", 3, None), ("INT", 2, Some("restored 1 keys")), ("TERM", 1, Some("restored 1"))]
+    {
+        let served = Served::start(&folder, &options);
+        assert!(served.words.contains("policy.toml: good, 1 dimension\n"), "{}", served.words);
+        assert!(served.words.contains("at most 5 in any 1d"), "{}", served.words);
+        assert_eq!(served.words.contains("restored"), told.is_some(), "{}", served.words);
+        assert!(served.words.contains(told.unwrap_or_default()), "{}", served.words);
+        // 3 and 2 are all; one more is denied, also after another start.
+        let expected = if costs == 1 { "HTTP/1.1 429 Too Many Requests" } else { "HTTP/1.1 200 OK" };
+        assert_eq!(served.acquire(costs), expected);
+        assert_eq!(served.stop(signal), "stopped, saved 1 keys\n");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_ends_the_program_with_a_word_on_it() {
+    let folder = folder("nonsense");
+    std::fs::write(folder.join("broken.toml"), "[[dimension]]\nname = 7").unwrap();
+    std::fs::write(folder.join("limits"), "no snapshot").unwrap();
+    let run = |options: &[&str]| {
+        let Output { status, stderr, .. } = tollgate(&folder, options).output().unwrap();
+        (status.code().unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    for (options, code, expected) in [
+        (&["policy.toml", "--optional", "user"][..], 2, "the policy has no field \"user\", only \"client\""),
+        (&["policy.toml", "--header", "client"], 2, "write FIELD=NAME, such as user=x-api-key"),
+        (&["policy.toml", "--header", "client=x y"], 2, "no header field can have the name \"x y\""),
+        (&["policy.toml", "--listen", "localhost"], 2, "write 127.0.0.1:7117, [::1]:7117 or unix:"),
+        (&["policy.toml", "--listen", "192.0.2.1:1"], 1, "192.0.2.1:1 can't be listened on: "),
+        (&["policy.toml", "--max-connections", "0"], 2, "--max-connections"),
+        (
+            &["policy.toml", "--listen", "127.0.0.1:0", "--snapshot", "limits"],
+            1,
+            "the snapshot can't be read: limits: ",
+        ),
+        (&["broken.toml"], 2, "line 2, column 8"),
+        (&["missing.toml"], 1, "missing.toml can't be read"),
+    ] {
+        let (status, text) = run(options);
+        assert_eq!(status, code, "{options:?}: {text}");
+        assert!(text.contains(expected), "{options:?}: {text}");
+    }
+}
+
+/// The policy on a store.
+#[cfg(feature = "redis")]
+fn on_store(folder: &Path, redis: &crate::redis_server::Server, limit: u32) {
+    let store = format!("[store]\nurl = \"{}\"\nsecret = {{ env = \"SECRET_OF_TESTS\" }}\n", redis.address());
+    let policy = POLICY.replace("limit = 5", &format!("limit = {limit}"));
+    std::fs::write(folder.join("policy.toml"), format!("{store}timeout = \"20s\"\n{policy}")).unwrap();
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn two_processes_on_one_store_admit_exactly_the_limit_also_when_one_is_killed() {
+    let Some(redis) = crate::redis_server::Server::start(&[]) else { return };
+    let folder = folder("store");
+    on_store(&folder, &redis, 100);
+    let options = ["--listen", "127.0.0.1:0", "policy.toml"];
+    let (one, two) = (Served::start(&folder, &options), Served::start(&folder, &options));
+    assert!(one.words.contains("on the store redis+unix://"), "{}", one.words);
+    assert!(one.words.contains("while it is away, requests are refused\n"), "{}", one.words);
+    let admitted = |served: &Served, times: u32| (0..times).filter(|_| served.acquire(1) == "HTTP/1.1 200 OK").count();
+    let both: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = [&one, &two, &one, &two].map(|it| scope.spawn(move || admitted(it, 15))).into();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(both, 60);
+    // Killed, it loses nothing.
+    drop(one);
+    let third = Served::start(&folder, &options);
+    let rest: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = [&third, &two, &third, &two].map(|it| scope.spawn(move || admitted(it, 25))).into();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(rest, 40);
+    assert_eq!(two.stop("TERM"), "stopped\n");
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn what_no_store_does_ends_the_program_with_a_word_on_it() {
+    let Some(redis) = crate::redis_server::Server::start(&[]) else { return };
+    let folder = folder("no-store");
+    let refused = |options: &[&str]| {
+        let Output { status, stderr, .. } = tollgate(&folder, options).output().unwrap();
+        (status.code().unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    on_store(&folder, &redis, 5);
+    let (code, text) = refused(&["--snapshot", "limits", "policy.toml"]);
+    assert!(code == 2 && text.contains("leave out the snapshot"), "{text}");
+    let policy = std::fs::read_to_string(folder.join("policy.toml")).unwrap();
+    std::fs::write(folder.join("policy.toml"), policy.replace("SECRET_OF_TESTS", "NOT_SET")).unwrap();
+    let (code, text) = refused(&["policy.toml"]);
+    assert!(code == 2 && text.contains("NOT_SET: it is not set"), "{text}");
+}
+
+#[cfg(not(feature = "redis"))]
+#[test]
+fn a_policy_for_a_store_is_refused_where_there_can_be_none() {
+    let folder = folder("without");
+    let store = "[store]\nurl = \"redis://db:6379\"\nsecret = { env = \"S\" }\n";
+    std::fs::write(folder.join("policy.toml"), format!("{store}{POLICY}")).unwrap();
+    let Output { status, stderr, .. } = tollgate(&folder, &["policy.toml"]).output().unwrap();
+    let text = String::from_utf8(stderr).unwrap();
+    assert!(status.code() == Some(2) && text.contains("built without the feature `redis`"), "{text}");
+}

@@ -18,7 +18,9 @@ mod on_store;
 mod routes;
 mod server;
 mod trouble;
+mod under_way;
 mod verdict;
+mod whole;
 
 pub use error::ServeError;
 pub use listen::Listen;

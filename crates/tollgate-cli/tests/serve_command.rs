@@ -87,7 +87,7 @@ fn what_was_charged_before_a_signal_is_charged_after_the_next_start() {
     let folder = folder("signals");
     let options = ["--listen", "127.0.0.1:0", "--address", "client", "--snapshot", "limits", "policy.toml"];
     for (signal, costs, told) in
-        [("TERM", 3, None), ("INT", 2, Some("restored 1 keys")), ("TERM", 1, Some("restored 1"))]
+        [("TERM", 3, None), ("HUP", 2, Some("restored 1 keys")), ("INT", 1, Some("restored 1"))]
     {
         let served = Served::start(&folder, &options);
         assert!(served.words.contains("policy.toml: good, 1 dimension\n"), "{}", served.words);
@@ -122,6 +122,12 @@ fn what_makes_no_sense_ends_the_program_with_a_word_on_it() {
             1,
             "the snapshot can't be read: limits: ",
         ),
+        (
+            &["policy.toml", "--listen", "127.0.0.1:0", "--snapshot", "no/such/limits"],
+            1,
+            "the snapshot can't be written: no/such/limits: ",
+        ),
+        (&["policy.toml", "--listen", "127.0.0.1:0", "--snapshot", "."], 1, "the snapshot can't be written: .: "),
         (&["broken.toml"], 2, "line 2, column 8"),
         (&["missing.toml"], 1, "missing.toml can't be read"),
     ] {

@@ -17,6 +17,7 @@ mod listen;
 mod on_store;
 mod routes;
 mod server;
+mod snapshot_file;
 mod trouble;
 mod under_way;
 mod verdict;

@@ -137,6 +137,24 @@ fn what_makes_no_sense_ends_the_program_with_a_word_on_it() {
     }
 }
 
+#[test]
+fn check_shows_no_password_of_a_policy() {
+    let folder = folder("password");
+    let secret = "secret = { env = \"S\" }";
+    let url = "redis://me:hunter2@host";
+    for store in [format!("url = \"{url}\"\n{secret}"), "url = \"redis://host\"\nsecret = \"hunter2\"".to_owned()] {
+        std::fs::write(folder.join("policy.toml"), format!("[store]\n{store}\n{POLICY}")).unwrap();
+        for format in ["text", "json"] {
+            let mut check = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+            let Output { status, stdout, stderr } =
+                check.current_dir(&folder).args(["check", "--format", format, "policy.toml"]).output().unwrap();
+            let text = [stdout, stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+            assert!(status.code() == Some(2) && text.contains("policy.toml"), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+    }
+}
+
 /// A number of HPACK with a prefix of seven bits.
 #[cfg(target_os = "linux")]
 fn number(mut value: usize) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! A server that removes keys for want of memory: one warning.
 
+#[path = "redis/support/mod.rs"]
 mod support;
 
 use std::sync::Mutex;

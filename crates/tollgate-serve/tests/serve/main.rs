@@ -16,7 +16,7 @@ mod pages;
 mod place;
 mod processes;
 #[cfg(feature = "redis")]
-#[path = "../../../tollgate-redis/tests/support/mod.rs"]
+#[path = "../../../tollgate-redis/tests/redis/support/mod.rs"]
 mod redis_server;
 mod stopping;
 mod support;

@@ -1,0 +1,19 @@
+//! The middleware in real servers of actix-web, and around services without one.
+
+mod bodies;
+mod charges;
+mod connections;
+mod errors;
+mod exact;
+mod from_actix_governor;
+mod handlers;
+mod limits;
+mod no_allocation;
+mod panics;
+#[cfg(feature = "redis")]
+#[path = "../../../tollgate-redis/tests/redis/support/mod.rs"]
+mod redis_server;
+mod server;
+mod waits;
+#[cfg(feature = "redis")]
+mod workers_on_a_store;

@@ -1,0 +1,121 @@
+//! `tollgate check`: what it says of policies, and where it says that they are wrong.
+
+use std::fs;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::replay::support::{Scratch, text, tollgate};
+
+const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
+
+fn check(args: &[&str]) -> Output {
+    tollgate().arg("check").args(args).output().unwrap()
+}
+
+#[test]
+fn a_good_policy_is_told_in_words() {
+    let output = check(&[SAMPLE_POLICY]);
+    assert!(output.status.success() && output.stderr.is_empty());
+    let expected = format!(
+        "{SAMPLE_POLICY}: good, 2 dimensions\n  holds at most 100,000 keys\n  \
+         when it is full, requests with a new key are denied\n  address: for each client\n    at most 5 in any 1s\n    \
+         at most 40 in any 1m\n  endpoint: for each path\n    token bucket of 30, refilled by 10 per 1m\n"
+    );
+    assert_eq!(text(&output.stdout), expected);
+}
+
+#[test]
+fn quotas_that_never_decide_are_told() {
+    let scratch = Scratch::new("check-idle");
+    // A second's worth of 10 fills a minute with 600 at most, and 50 in 10 s is more than 40 in a
+    // minute.
+    let quotas = [(10, "1s"), (600, "1m"), (599, "1m"), (40, "2m"), (10, "1500ms"), (10, "1s")];
+    let tables: String = quotas.map(|(limit, per)| format!("{{ limit = {limit}, per = \"{per}\" }},")).concat();
+    let policy = scratch.with("p.toml", format!("[[dimension]]\nname = \"client\"\nquota = [{tables}]\n"));
+    let report: Value = serde_json::from_slice(&check(&["--format", "json", &policy]).stdout).unwrap();
+    let quotas = report["policies"][0]["dimensions"][0]["quotas"].as_array().unwrap();
+    let beside: Vec<&Value> = quotas.iter().map(|quota| &quota["never_decides_beside"]).collect();
+    // 10 in 1.5 s is tighter than 10 in 1 s; 40 in 2 m is tighter than 600 or 599 in 1 m.
+    let tight = json!("10 per 1s500ms");
+    assert_eq!(
+        beside,
+        [&tight, &json!("10 per 1s"), &json!("40 per 2m"), &Value::Null, &Value::Null, &json!("10 per 1s")]
+    );
+    assert!(text(&check(&[&policy]).stdout).contains("never decides: 40 per 2m is tighter; leave it out"));
+}
+
+#[test]
+fn of_equal_quotas_the_later_is_told_to_be_the_same() {
+    let scratch = Scratch::new("check-equal");
+    let quotas = "[{ limit = 5, per = \"1m\" }, { limit = 5, per = \"60s\", name = \"again\" }]";
+    let policy = scratch.with("p.toml", format!("[[dimension]]\nname = \"client\"\nquota = {quotas}\n"));
+    let report = text(&check(&[&policy]).stdout);
+    assert!(report.ends_with("    at most 5 in any 1m\n      the same as the one above: leave it out\n"), "{report}");
+    assert!(!report.contains("tighter"), "{report}");
+}
+
+#[test]
+fn errors_are_shown_at_their_place() {
+    let scratch = Scratch::new("check-wrong");
+    let cases = [
+        ("[[dimension]]\nname = \"a\"\n\tquota = [{ limit = 0, per = \"1s\" }]\n", 3, 11, "the limit is zero"),
+        ("[[dimension]]\nname = \"a\"\nquota = [{ limit = 5, per = \"1.5\" }]\n", 3, 29, "write \"1.5s\""),
+        ("[[dimension]]\nname = \"a\"\nquota = [{ limit = 5, per = \"20000d\" }]\n", 3, 10, "at most 13343d 23h"),
+        ("key_cap = 7\n", 2, 1, "give at least one"),
+    ];
+    for (policy, line, column, reason) in cases {
+        let file = scratch.with("policy.toml", policy);
+        let output = check(&[&file]);
+        assert_eq!(output.status.code(), Some(2), "{policy}");
+        assert!(output.stdout.is_empty());
+        let complaint = text(&output.stderr);
+        assert!(
+            complaint.starts_with(&format!("{file}:{line}:{column}: ")) && complaint.contains(reason),
+            "{complaint}"
+        );
+        // What is missing at the end has no line to show.
+        let mark = complaint.lines().nth(2).map(|mark| mark.chars().count());
+        assert_eq!(mark, (line == 3).then_some(4 + column), "{complaint}");
+        let json: Value = serde_json::from_slice(&check(&["--format", "json", &file]).stdout).unwrap();
+        let told = &json["policies"][0];
+        assert_eq!((&told["good"], told["line"].as_u64()), (&json!(false), Some(line)), "{json}");
+        assert!(told["error"].as_str().unwrap().contains(reason));
+    }
+}
+
+#[test]
+fn every_file_is_told_of_and_the_worst_decides_the_exit_code() {
+    let scratch = Scratch::new("check-many");
+    let (nowhere, wrong) = (scratch.file("nowhere.toml"), scratch.with("wrong.toml", "x = 1\n"));
+    let output = check(&[&nowhere, SAMPLE_POLICY]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("can't be read") && text(&output.stdout).contains("good, 2 dimensions"));
+    let output = check(&[&nowhere, &wrong, SAMPLE_POLICY]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains(&format!("{wrong}:1:1: ")), "{}", text(&output.stderr));
+    assert_eq!(check(&[]).status.code(), Some(2), "no file at all");
+    fs::write(&wrong, [0xff, 0xfe]).unwrap();
+    assert_eq!(check(&[&wrong]).status.code(), Some(1), "not text");
+}
+
+#[test]
+fn a_store_is_told_without_its_secret() {
+    let scratch = Scratch::new("check-store");
+    let policy = scratch.with(
+        "p.toml",
+        "key_cap = 7\n[store]\nurl = \"redis://db:6379\"\nsecret = { env = \"S\" }\non_failure = \"local\"\nnodes = 4\n\
+         [[dimension]]\nname = \"client\"\nquota = [{ limit = 8, per = \"1s\" }]\n",
+    );
+    let report = text(&check(&[&policy]).stdout);
+    let away = "each of 4 nodes decides by its share in process";
+    assert!(report.contains(&format!("on the store redis://db:6379; while it is away, {away}")), "{report}");
+    assert!(report.contains("holds at most 7 keys\n"), "{report}");
+    let closed = fs::read_to_string(&policy).unwrap().replace("on_failure = \"local\"\nnodes = 4\n", "");
+    let told = text(&check(&[&scratch.with("closed.toml", closed)]).stdout);
+    assert!(told.contains("while it is away, requests are refused\n"), "{told}");
+    assert!(told.contains("the cap on keys has no effect on a store\n") && !told.contains("holds"), "{told}");
+    let report: Value = serde_json::from_slice(&check(&["--format", "json", &policy]).stdout).unwrap();
+    let told = &report["policies"][0];
+    assert_eq!((&told["store"], &told["while_the_store_is_away"]), (&json!("redis://db:6379"), &json!(away)));
+}

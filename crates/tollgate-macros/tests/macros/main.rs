@@ -1,0 +1,11 @@
+//! The attribute above functions, methods and futures. `one_line.rs` is a program of its own, since its
+//! lints are of a whole crate.
+
+mod calls;
+mod futures;
+mod limiters;
+mod methods;
+#[path = "../../../tollgate-redis/tests/redis/support/mod.rs"]
+mod redis_server;
+mod store;
+mod waits;

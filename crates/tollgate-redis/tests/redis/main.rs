@@ -1,0 +1,11 @@
+//! Limiters on a real `redis-server`, which the tests start and stop.
+
+mod against_oracle;
+mod examples;
+mod faults;
+#[cfg(feature = "policy")]
+mod from_policy;
+mod on_a_server;
+mod recorded;
+mod support;
+mod vectors;

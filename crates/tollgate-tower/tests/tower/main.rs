@@ -1,0 +1,15 @@
+//! The layers in front of services in the same process, and in real servers on loopback.
+
+mod common;
+mod grpc;
+mod layer;
+mod no_allocation;
+#[cfg(feature = "redis")]
+mod on_a_store;
+#[cfg(feature = "redis")]
+#[path = "../../../tollgate-redis/tests/redis/support/mod.rs"]
+mod redis_server;
+#[cfg(feature = "axum")]
+mod served;
+#[cfg(feature = "client")]
+mod throttle;

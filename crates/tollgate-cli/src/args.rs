@@ -41,6 +41,14 @@ pub(crate) enum Command {
     /// Answer requests of other programs by a policy file, over HTTP and gRPC.
     #[cfg(feature = "serve")]
     Serve(Box<ServeArgs>),
+    /// Answer requests of other programs by a policy file: `cargo install tollgate-cli --features serve`.
+    #[cfg(not(feature = "serve"))]
+    #[command(disable_help_flag = true)]
+    Serve {
+        /// Whatever it is told.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        rest: Vec<std::ffi::OsString>,
+    },
     /// Print a made-up access log to try `replay` on; the same seed always gives the same log.
     Sample(SampleArgs),
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tollgate::{Algorithm, AtKeyCap, Quota};
-use tollgate_policy::{Dimension, OnFailure, Policy, PolicyError, StoreTable};
+use tollgate_policy::{Dimension, OnFailure, Policy, PolicyError, PolicyProblem, StoreTable};
 
 use crate::args::{CheckArgs, ReportFormat};
 use crate::errors::{RunError, policy_problem};
@@ -88,7 +88,8 @@ fn complaint(name: &str, error: &PolicyError, text: &str) -> String {
     let shown: String = shown.chars().map(|char| if char == '\t' { ' ' } else { char }).collect();
     let indent = shown.chars().take(column - 1).map(|char| harmless(&char.to_string()).chars().count()).sum::<usize>();
     let place = format!("{}:{line}:{column}: {}", harmless(name), harmless(&policy_problem(error)));
-    if shown.trim().is_empty() {
+    // A line with a secret is not shown.
+    if shown.trim().is_empty() || matches!(error.problem(), PolicyProblem::InTheFile { .. }) {
         return place;
     }
     format!("{place}\n    {}\n    {}^", harmless(&shown), " ".repeat(indent))

@@ -64,10 +64,17 @@ impl RunError {
     #[cfg(not(feature = "redis"))]
     pub(crate) fn no_store(file: &str) -> Self {
         Self::Options(format!(
-            "{}: the policy has a `[store]`, and this program is built without the feature `redis`: install it with that \
-             feature, or remove the table to decide in process",
+            "{}: the policy has a `[store]`, and this program is built without the feature `redis`: \
+             `cargo install tollgate-cli --features serve,redis`, or remove the table to decide in process",
             harmless(file)
         ))
+    }
+
+    /// The command is of another build.
+    #[cfg(not(feature = "serve"))]
+    pub(crate) fn no_serve() -> Self {
+        let install = "`cargo install tollgate-cli --features serve`";
+        Self::Options(format!("this program is built without the command `serve`: {install}"))
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {

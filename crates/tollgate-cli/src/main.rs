@@ -55,6 +55,8 @@ fn main() -> ExitCode {
         args::Command::Check(args) => check::check(&args),
         #[cfg(feature = "serve")]
         args::Command::Serve(args) => serve::serve(&args),
+        #[cfg(not(feature = "serve"))]
+        args::Command::Serve { .. } => Err(errors::RunError::no_serve()),
         args::Command::Sample(args) => sample::print(&args).map(|()| ExitCode::SUCCESS),
     };
     match result {

@@ -41,18 +41,28 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, RunError> {
         let unheard = |error| RunError::Serve(format!("signals can't be heard: {error}"));
         let mut terminate = signal(SignalKind::terminate()).map_err(unheard)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(unheard)?;
+        let mut hangup = if is_hangup_ignored() { None } else { Some(signal(SignalKind::hangup()).map_err(unheard)?) };
         let bound = server.bind(&args.listen).await.map_err(refused)?;
         terminal::print(&format!("{words}{}", beginning(&bound)))?;
         let stop = async {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
+                Some(Some(())) = async { Some(hangup.as_mut()?.recv().await) } => {}
             }
         };
         bound.run(stop).await.map_err(refused)
     })?;
     terminal::print(&end(stopped))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the program was started to outlive its terminal, as by `nohup`. Linux tells.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // The first bit is that of SIGHUP.
+    ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).is_some_and(|bits| bits & 1 == 1)
 }
 
 /// Whether the policy asks a store for what no store does.

@@ -24,8 +24,8 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// [`LoadError`], with the path, when the file can't be read, is not a policy, or has more than
-    /// a MiB (1,048,576 bytes).
+    /// [`LoadError`], with the path, when the file can't be read, is no regular file, is not a policy,
+    /// or has more than a MiB (1,048,576 bytes).
     pub fn load(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         let path = path.as_ref();
         Self::of_file(path, &text_of(path)?)
@@ -43,6 +43,10 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The text of a policy file.
 pub(crate) fn text_of(path: &Path) -> Result<String, LoadError> {
     let read = || {
+        // The end of a FIFO or a terminal may never come.
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
         let mut text = String::new();
         File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
         Ok(text)

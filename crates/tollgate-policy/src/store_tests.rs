@@ -106,3 +106,25 @@ fn a_reload_to_a_store_is_refused_with_its_line() {
     assert_eq!(told.result(), "refused");
     assert!(told.to_string().contains("limits.toml: line 2: a limiter in process"), "{told}");
 }
+
+/// A FIFO has no end until a writer comes and goes.
+#[cfg(unix)]
+#[test]
+fn a_fifo_is_an_error_and_hangs_neither_a_watcher_nor_its_drop() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("limits.toml");
+    std::fs::write(&path, DIMENSION).unwrap();
+    let policy = Policy::load(&path).unwrap();
+    let limiter = std::sync::Arc::new(policy.builder::<(String,)>().unwrap().build().unwrap());
+    let (tell, told) = std::sync::mpsc::channel();
+    let reloader = super::Reloader::new(&path, policy, limiter).on_reload(move |reloaded| {
+        let _ = tell.send(reloaded.to_string());
+    });
+    std::fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let watcher = super::Watcher::start(reloader, core::time::Duration::from_millis(1)).unwrap();
+    let text = told.recv_timeout(core::time::Duration::from_secs(60)).expect("the watcher hangs");
+    assert!(text.contains("limits.toml can't be read: it is no regular file"), "{text}");
+    drop(watcher);
+    assert!(matches!(Policy::load(&path), Err(super::LoadError::Read { .. })));
+}

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
 use tollgate_http::middleware::bytes_of;
 use tollgate_http::{Headers, Problem};
 
@@ -12,7 +11,7 @@ use crate::trouble::Trouble;
 use crate::verdict::{Decided, Verdict};
 
 /// The body of a response without frames of gRPC.
-pub(crate) type Text = Full<Bytes>;
+pub(crate) type Text = Bytes;
 
 /// The answer to a request that was decided, or can't be.
 #[derive(Debug)]
@@ -73,7 +72,7 @@ impl Answer {
             Some(problem) => ("application/problem+json", problem.into()),
             None => ("application/json", Bytes::from_static(b"{\"admitted\":true}\n")),
         };
-        let mut response = Response::new(Text::new(body));
+        let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let fields = response.headers_mut();
         fields.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -90,7 +89,7 @@ impl Answer {
 /// The response of HTTP to a request that can't be decided: problem details.
 impl From<Trouble> for Response<Text> {
     fn from(trouble: Trouble) -> Self {
-        let mut response = Self::new(Text::new(trouble.to_json().into()));
+        let mut response = Self::new(trouble.to_json().into());
         *response.status_mut() = trouble.status();
         let fields = response.headers_mut();
         fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -6,7 +6,7 @@ use tollgate_http::Problem;
 use tollgate_http::middleware::KeyError;
 
 use crate::answer::{Answer, Text};
-use crate::fields::{Field, Value, Values};
+use crate::fields::{Field, Fields, Value, Values, apart};
 use crate::guard::Guard;
 use crate::verdict::Ask;
 
@@ -15,10 +15,14 @@ const STATUS: HeaderName = HeaderName::from_static("tollgate-status");
 /// The problem details that the client is to get.
 const PROBLEM: HeaderName = HeaderName::from_static("tollgate-problem");
 
-/// Decides a request by its header fields.
-pub(crate) async fn decide(guard: &Guard, headers: &HeaderMap) -> Answer {
-    let values = guard.fields.list().iter().map(|field| of_header(field, headers)).collect();
-    decide_by(guard, values).await
+/// The values of the fields in these header fields.
+///
+/// # Errors
+///
+/// A value is not of its type, or a field comes twice.
+pub(crate) fn values(fields: &Fields, headers: &HeaderMap) -> Result<Values<'static>, KeyError> {
+    let values: Result<Values<'_>, KeyError> = fields.list().iter().map(|field| of_header(field, headers)).collect();
+    values.map(apart)
 }
 
 /// Decides a request whose fields have these values.

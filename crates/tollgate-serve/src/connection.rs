@@ -15,16 +15,21 @@ use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
 use crate::routes::{Routes, turn_away};
+use crate::under_way::{End, UnderWay};
 
 /// The most connections beyond the most that are told so. Others are closed without a word.
 const TURNED_AWAY: usize = 64;
-/// The time that such a connection has.
+/// The time that such a connection has, and one that was told to go.
 const WORD: Duration = Duration::from_secs(2);
-/// The time in which a connection must move: a client that reads nothing is left, and so is one that
-/// does not answer a ping. Of HTTP/1.1, the time for a head ends idle connections sooner.
-const IDLE: Duration = Duration::from_secs(75);
-/// The time after which a silent connection of HTTP/2 is asked whether it lives.
-const PING: Duration = Duration::from_secs(30);
+/// The most bytes of a head.
+const MAX_HEAD: usize = 16 * 1024;
+const MAX_HEAD_OF_HTTP2: u32 = 16 * 1024;
+/// The most requests at a time on a connection of HTTP/2.
+const MAX_STREAMS: u32 = 64;
+/// The bytes of a body that may come before they are read.
+const UNREAD: u32 = 64 * 1024;
+/// Those of a connection.
+const UNREAD_OF_ALL: u32 = 128 * 1024;
 /// The time until another try after the system had no more files or memory for a connection.
 const BREATHER: Duration = Duration::from_millis(50);
 
@@ -43,6 +48,14 @@ pub(crate) enum Phase {
 async fn reached(phase: &mut watch::Receiver<Phase>, wanted: Phase) {
     // A server that is gone, too, is closed.
     let _ = phase.wait_for(|phase| *phase >= wanted).await;
+}
+
+/// Waits until a connection that has no more than this time is over.
+async fn over(word: Option<Duration>) {
+    match word {
+        Some(word) => tokio::time::sleep(word).await,
+        None => core::future::pending().await,
+    }
 }
 
 /// What connections share.
@@ -135,34 +148,42 @@ impl Connections {
         word: Option<Duration>,
     ) {
         let mut stream = TimeoutStream::new(stream);
-        stream.set_read_timeout(Some(word.unwrap_or(IDLE)));
-        stream.set_write_timeout(Some(word.unwrap_or(IDLE)));
-        let this = Arc::clone(self);
+        stream.set_write_timeout(Some(word.unwrap_or(self.patience)));
+        let (this, under_way) = (Arc::clone(self), UnderWay::new());
+        let watched = Arc::clone(&under_way);
         let service = service_fn(move |request| {
-            let this = Arc::clone(&this);
-            async move {
-                let response = if word.is_some() { turn_away() } else { this.routes.answer(request, by_name).await };
+            let (this, open) = (Arc::clone(&this), under_way.begin());
+            // Not in the task of a stream, which lives until the answer is taken.
+            Box::pin(async move {
+                let response = match word {
+                    Some(_) => turn_away(open),
+                    None => this.routes.answer(request, by_name, open).await,
+                };
                 Ok::<_, Infallible>(response)
-            }
+            })
         });
         let builder = self.builder();
         let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
         tokio::pin!(connection);
-        let over = async {
-            match word {
-                Some(word) => tokio::time::sleep(word).await,
-                None => core::future::pending().await,
-            }
-        };
-        tokio::pin!(over);
-        tokio::select! {
+        let is_quiet = tokio::select! {
             // What went wrong on a connection is the client's matter.
             _ = connection.as_mut() => return,
-            () = over => return,
-            () = reached(&mut phase, Phase::Closing) => connection.as_mut().graceful_shutdown(),
-        }
+            () = over(word) => return,
+            end = watched.over(self.patience, self.patience), if word.is_none() => match end {
+                End::Quiet => true,
+                End::NotTaken => return,
+            },
+            () = reached(&mut phase, Phase::Closing) => false,
+        };
+        // A request that is on its way over HTTP/2 is answered still.
+        connection.as_mut().graceful_shutdown();
+        let goodbye = async {
+            tokio::time::sleep(WORD).await;
+            watched.over(Duration::ZERO, self.patience).await;
+        };
         tokio::select! {
             _ = connection => {}
+            () = goodbye, if is_quiet => {}
             () = reached(&mut phase, Phase::Closed) => {}
         }
     }
@@ -173,12 +194,13 @@ impl Connections {
             .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(self.patience)
-            .max_buf_size(64 * 1024)
+            .max_buf_size(MAX_HEAD)
             .http2()
-            .timer(TokioTimer::new())
-            .keep_alive_interval(PING)
-            .max_concurrent_streams(256)
-            .max_header_list_size(64 * 1024);
+            .max_concurrent_streams(MAX_STREAMS)
+            .max_header_list_size(MAX_HEAD_OF_HTTP2)
+            .initial_stream_window_size(UNREAD)
+            .initial_connection_window_size(UNREAD_OF_ALL)
+            .max_send_buf_size(MAX_HEAD);
         builder
     }
 

@@ -151,6 +151,22 @@ impl Fields {
     }
 }
 
+impl Value<'_> {
+    /// The value, apart from the request that gave it.
+    pub(crate) fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
+            Self::Address(address) => Value::Address(address),
+        }
+    }
+}
+
+/// The values, apart from the request that gave them. A decision on a store may take its time, in
+/// which the request is not kept.
+pub(crate) fn apart(values: Values<'_>) -> Values<'static> {
+    values.into_iter().map(|value| value.map(Value::into_owned)).collect()
+}
+
 impl Field {
     fn new(name: &str) -> Self {
         let header = HeaderName::try_from(format!("x-tollgate-{name}")).ok();

@@ -36,7 +36,8 @@ impl Place {
         match self {
             Self::InProcess(it) => it.decide(keys, ask),
             #[cfg(feature = "redis")]
-            Self::OnStore(limiter) => on_store::decide(limiter, keys, ask).await,
+            // Its future is large, and would take its place while a body comes.
+            Self::OnStore(limiter) => Box::pin(on_store::decide(limiter, keys, ask)).await,
         }
     }
 }

@@ -17,8 +17,11 @@ mod listen;
 mod on_store;
 mod routes;
 mod server;
+mod snapshot_file;
 mod trouble;
+mod under_way;
 mod verdict;
+mod whole;
 
 pub use error::ServeError;
 pub use listen::Listen;

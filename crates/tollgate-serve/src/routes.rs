@@ -3,20 +3,21 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
-use http_body_util::{BodyExt as _, Either, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use tokio::time::timeout;
+use tollgate_http::middleware::KeyError;
 
 use crate::acquire;
 use crate::answer::{Answer, Text};
 use crate::authorize;
-use crate::grpc::{Grpc, GrpcBody};
+use crate::fields::{Values, apart};
+use crate::grpc::{Call, Grpc};
 use crate::guard::Guard;
 use crate::hosts::Hosts;
 use crate::trouble::{MAX_BODY, Trouble};
+use crate::under_way::{Answered, Body, Open, UnderWay};
+use crate::whole::Whole;
 
 /// What all connections of a server share.
 #[derive(Debug)]
@@ -31,16 +32,31 @@ pub(crate) struct Routes {
 /// The path of the look at the health.
 const HEALTH: &str = "/health";
 
-/// The body of a response.
-pub(crate) type Body = Either<Text, GrpcBody>;
-
 impl Routes {
     pub(crate) fn new(guard: Arc<Guard>, hosts: Hosts, patience: Duration) -> Self {
         Self { grpc: Grpc::new(&guard, patience), guard, hosts, patience }
     }
 
     /// The answer to a request. A page in a browser can reach a server `by_name` alone.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, by_name: bool) -> Response<Body> {
+    pub(crate) async fn answer(&self, request: Request<Incoming>, by_name: bool, open: Open) -> Response<Body> {
+        let on = open.under_way();
+        // What takes its time has nothing of the head, and a future of its own.
+        let answer = match self.route(request, by_name).unwrap_or_else(Next::trouble) {
+            Next::Answer(answer) => answer,
+            Next::Acquire(body) => {
+                let acquired = self.acquire(body, on).await.inspect_err(|_| self.guard.counts.malformed());
+                acquired.unwrap_or_else(Response::from).map(Answered::from)
+            }
+            Next::Decide(values, to_response) => {
+                to_response(authorize::decide_by(&self.guard, values).await).map(Answered::from)
+            }
+            Next::Call(call, body) => self.grpc.answer(call, body, on).await,
+        };
+        open.answered(answer)
+    }
+
+    /// What a request asks for.
+    fn route(&self, request: Request<Incoming>, by_name: bool) -> Result<Next, Trouble> {
         let is_call = Grpc::takes(request.uri().path());
         // A look at the health tells a page nothing, and balancers have names of their own.
         let called = if by_name && request.uri().path() != HEALTH { self.hosts.check(&request) } else { Ok(()) };
@@ -50,23 +66,18 @@ impl Routes {
                 _ => self.guard.counts.malformed(),
             }
             return match Grpc::check(&request) {
-                Ok(()) if is_call => Grpc::misdirected().map(Either::Right),
-                _ => Response::from(trouble).map(Either::Left),
+                Ok(()) if is_call => Ok(Next::Answer(Grpc::misdirected())),
+                _ => Err(trouble),
             };
         }
-        if !is_call {
-            return self.text(request).await.unwrap_or_else(Response::from).map(Either::Left);
+        if is_call {
+            Grpc::check(&request).inspect_err(|_| self.guard.counts.malformed())?;
+            let (head, body) = request.into_parts();
+            return Ok(match Grpc::call_of(&head) {
+                Some(call) => Next::Call(call, body),
+                None => Next::Answer(Grpc::unknown()),
+            });
         }
-        match Grpc::check(&request) {
-            Ok(()) => self.grpc.answer(request).await.map(Either::Right),
-            Err(trouble) => {
-                self.guard.counts.malformed();
-                Response::from(trouble).map(Either::Left)
-            }
-        }
-    }
-
-    async fn text(&self, request: Request<Incoming>) -> Result<Response<Text>, Trouble> {
         let (head, body) = request.into_parts();
         let reads = || match head.method {
             Method::GET | Method::HEAD => Ok(()),
@@ -74,53 +85,52 @@ impl Routes {
         };
         match head.uri.path() {
             "/acquire" if head.method != Method::POST => Err(Trouble::Method { allowed: "POST" }),
-            "/acquire" => self.acquire(&head.headers, body).await,
+            "/acquire" if !is_json(&head.headers) => {
+                self.guard.counts.malformed();
+                Err(Trouble::ContentType { wanted: "application/json" })
+            }
+            "/acquire" => Ok(Next::Acquire(body)),
             // nginx asks with GET whatever the method of the request.
             "/auth_request" => {
                 reads()?;
-                Ok(authorize::for_nginx(authorize::decide(&self.guard, &head.headers).await))
+                Ok(Next::Decide(authorize::values(&self.guard.fields, &head.headers), authorize::for_nginx))
             }
             // Envoy appends the path of the request, and keeps its method.
             path if path == "/authz" || path.starts_with("/authz/") => {
-                Ok(authorize::decide(&self.guard, &head.headers).await.into_response())
+                Ok(Next::Decide(authorize::values(&self.guard.fields, &head.headers), Answer::into_response))
             }
             HEALTH => {
                 reads()?;
-                Ok(plain("ok\n".to_owned(), "text/plain; charset=utf-8"))
+                Ok(Next::Answer(plain("ok\n".to_owned(), "text/plain; charset=utf-8")))
             }
             "/metrics" => {
                 reads()?;
-                Ok(plain(self.guard.metrics(), "text/plain; version=0.0.4; charset=utf-8"))
+                Ok(Next::Answer(plain(self.guard.metrics(), "text/plain; version=0.0.4; charset=utf-8")))
             }
             _ => Err(Trouble::NoSuchPath),
         }
     }
 
-    async fn acquire(&self, headers: &HeaderMap, body: Incoming) -> Result<Response<Text>, Trouble> {
-        let read = async {
-            if !is_json(headers) {
-                return Err(Trouble::ContentType { wanted: "application/json" });
-            }
-            let body = self.read(headers, body).await?;
-            let (values, ask) = acquire::parse(&self.guard.fields, &body)?;
-            Ok(Answer::of(&self.guard, &self.guard.decide(&values, ask).await).into_response())
-        };
-        read.await.inspect_err(|_| self.guard.counts.malformed())
+    async fn acquire(&self, body: Incoming, on: &UnderWay) -> Result<Response<Text>, Trouble> {
+        let body = Whole::read(body, MAX_BODY, on, self.patience).await?;
+        let (values, ask) = acquire::parse(&self.guard.fields, &body.bytes)?;
+        let values = apart(values);
+        drop(body);
+        Ok(Answer::of(&self.guard, &self.guard.decide(&values, ask).await).into_response())
     }
+}
 
-    /// The whole body, if it is short enough and comes in time.
-    async fn read(&self, headers: &HeaderMap, body: Incoming) -> Result<Bytes, Trouble> {
-        let too_large = Trouble::BodyTooLarge;
-        let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        if announced.is_some_and(|length| length > MAX_BODY as u64) {
-            return Err(too_large);
-        }
-        match timeout(self.patience, Limited::new(body, MAX_BODY).collect()).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large),
-            Ok(Err(_)) => Err(Trouble::BodyBroken),
-            Err(_) => Err(Trouble::BodyTooSlow),
-        }
+/// What a request asks for, without its head.
+enum Next {
+    Answer(Response<Answered>),
+    Acquire(Incoming),
+    Decide(Result<Values<'static>, KeyError>, fn(Answer) -> Response<Text>),
+    Call(Call, Incoming),
+}
+
+impl Next {
+    fn trouble(trouble: Trouble) -> Self {
+        Self::Answer(Response::from(trouble).map(Answered::from))
     }
 }
 
@@ -131,13 +141,13 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-fn plain(text: String, kind: &'static str) -> Response<Text> {
-    let mut response = Response::new(Text::new(text.into()));
+fn plain(text: String, kind: &'static str) -> Response<Answered> {
+    let mut response = Response::new(Answered::from(Text::from(text)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
 /// The answer on a connection that is one too many.
-pub(crate) fn turn_away() -> Response<Body> {
-    Response::from(Trouble::TooManyConnections).map(Either::Left)
+pub(crate) fn turn_away(open: Open) -> Response<Body> {
+    open.answered(Response::from(Trouble::TooManyConnections).map(Answered::from))
 }

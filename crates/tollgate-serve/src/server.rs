@@ -27,6 +27,7 @@ use crate::hosts::Hosts;
 use crate::in_process::{InProcess, PolicyLimiter};
 use crate::listen::Listen;
 use crate::routes::Routes;
+use crate::snapshot_file;
 
 /// A server of the limits of a policy, before it listens. See [the crate](crate) for what it
 /// answers.
@@ -169,7 +170,9 @@ impl Server {
         self
     }
 
-    /// Reads this snapshot at the start, if the file is there, and writes it at the end.
+    /// Reads this snapshot at the start, if the file is there, and writes it at the end. Whether it can
+    /// be written is seen at the start. Files that killed saves have left beside it, a minute or more
+    /// ago, are removed.
     #[must_use]
     pub fn snapshot(mut self, path: impl Into<PathBuf>) -> Self {
         self.snapshot = Some(path.into());
@@ -270,6 +273,7 @@ impl Server {
         let Some(path) = &self.snapshot else {
             return Ok((builder.build().map_err(ServeError::Build)?, None));
         };
+        snapshot_file::check(path).map_err(ServeError::SnapshotUnwritten)?;
         match Snapshot::load(path) {
             Ok(snapshot) => {
                 let limiter = builder.restore(&snapshot);

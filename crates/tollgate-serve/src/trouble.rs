@@ -4,6 +4,8 @@ use core::fmt::Write as _;
 
 use http::StatusCode;
 
+use crate::whole::Unread;
+
 /// The most bytes of a body, and of a message of gRPC.
 pub(crate) const MAX_BODY: usize = 64 * 1024;
 
@@ -36,6 +38,8 @@ pub(crate) enum Trouble {
     BodyBroken,
     /// The body is not what `/acquire` takes.
     Body(String),
+    /// The bodies that come on the connection take all of its room.
+    NoRoom,
     /// There are too many connections.
     TooManyConnections,
 }
@@ -51,7 +55,7 @@ impl Trouble {
             Self::BodyBroken | Self::Body(_) | Self::NoHost => StatusCode::BAD_REQUEST,
             Self::GrpcVersion => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
             Self::Misdirected => StatusCode::MISDIRECTED_REQUEST,
-            Self::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoRoom | Self::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -77,6 +81,7 @@ impl Trouble {
             Self::BodyTooSlow => "The body did not come in time.".to_owned(),
             Self::BodyBroken => "The body did not come whole.".to_owned(),
             Self::Body(detail) => detail.clone(),
+            Self::NoRoom => "The bodies that come on this connection are too many or too long.".to_owned(),
             Self::TooManyConnections => "There are too many connections. Close those that are idle.".to_owned(),
         }
     }
@@ -92,6 +97,17 @@ impl Trouble {
     /// Whether the rest of the connection can't be, or is not to be, read.
     pub(crate) const fn ends_connection(&self) -> bool {
         matches!(self, Self::BodyTooLarge | Self::BodyTooSlow | Self::BodyBroken | Self::TooManyConnections)
+    }
+}
+
+impl From<Unread> for Trouble {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::TooLarge => Self::BodyTooLarge,
+            Unread::TooSlow => Self::BodyTooSlow,
+            Unread::Broken => Self::BodyBroken,
+            Unread::NoRoom => Self::NoRoom,
+        }
     }
 }
 

@@ -21,7 +21,8 @@ without `key` has one field, its name. POST /acquire takes them as JSON:
 /auth_request is for nginx, /authz and the services of gRPC are for Envoy: the guide of the crate \
 tollgate-serve has their configuration. /health and /metrics are for those who watch.
 
-SIGTERM and SIGINT stop the server: requests that have come are answered, and the snapshot is written.
+SIGTERM, SIGINT and SIGHUP stop the server: requests that have come are answered, and the snapshot is \
+written. The policy is read at the start alone: after a change, start it again.
 
 Exit codes: 0 it was stopped, 1 it can't listen, or a file can't be read or written, 2 the command \
 line or the policy makes no sense.";

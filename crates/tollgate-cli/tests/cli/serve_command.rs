@@ -83,7 +83,7 @@ fn what_was_charged_before_a_signal_is_charged_after_the_next_start() {
     let folder = folder("signals");
     let options = ["--listen", "127.0.0.1:0", "--address", "client", "--snapshot", "limits", "policy.toml"];
     for (signal, costs, told) in
-        [("TERM", 3, None), ("INT", 2, Some("restored 1 keys")), ("TERM", 1, Some("restored 1"))]
+        [("TERM", 3, None), ("HUP", 2, Some("restored 1 keys")), ("INT", 1, Some("restored 1"))]
     {
         let served = Served::start(&folder, &options);
         assert!(served.words.contains("policy.toml: good, 1 dimension\n"), "{}", served.words);
@@ -118,12 +118,151 @@ fn what_makes_no_sense_ends_the_program_with_a_word_on_it() {
             1,
             "the snapshot can't be read: limits: ",
         ),
+        (
+            &["policy.toml", "--listen", "127.0.0.1:0", "--snapshot", "no/such/limits"],
+            1,
+            "the snapshot can't be written: no/such/limits: ",
+        ),
+        (&["policy.toml", "--listen", "127.0.0.1:0", "--snapshot", "."], 1, "the snapshot can't be written: .: "),
         (&["broken.toml"], 2, "line 2, column 8"),
         (&["missing.toml"], 1, "missing.toml can't be read"),
     ] {
         let (status, text) = run(options);
         assert_eq!(status, code, "{options:?}: {text}");
         assert!(text.contains(expected), "{options:?}: {text}");
+    }
+}
+
+#[test]
+fn check_shows_no_password_of_a_policy() {
+    let folder = folder("password");
+    let secret = "secret = { env = \"S\" }";
+    let url = "redis://me:hunter2@host";
+    for store in [format!("url = \"{url}\"\n{secret}"), "url = \"redis://host\"\nsecret = \"hunter2\"".to_owned()] {
+        std::fs::write(folder.join("policy.toml"), format!("[store]\n{store}\n{POLICY}")).unwrap();
+        for format in ["text", "json"] {
+            let mut check = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+            let Output { status, stdout, stderr } =
+                check.current_dir(&folder).args(["check", "--format", format, "policy.toml"]).output().unwrap();
+            let text = [stdout, stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+            assert!(status.code() == Some(2) && text.contains("policy.toml"), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+    }
+}
+
+/// A number of HPACK with a prefix of seven bits.
+#[cfg(target_os = "linux")]
+fn number(mut value: usize) -> Vec<u8> {
+    if value < 127 {
+        return vec![u8::try_from(value).unwrap()];
+    }
+    let mut out = vec![127];
+    value -= 127;
+    while value >= 128 {
+        out.push(u8::try_from(value % 128).unwrap() | 128);
+        value /= 128;
+    }
+    out.push(u8::try_from(value).unwrap());
+    out
+}
+
+/// The frames of a request, whose head has a field of this length; its body does not end.
+#[cfg(target_os = "linux")]
+fn request(stream: u32, path: &str, length: usize, body: &[u8]) -> Vec<u8> {
+    let long = "x".repeat(length);
+    let kind = if path == "/acquire" { "application/json" } else { "application/grpc" };
+    let fields = [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", path)];
+    let fields = fields.into_iter().chain([("content-type", kind), ("x-long", &long)]);
+    let text = |text: &str| [&number(text.len())[..], text.as_bytes()].concat();
+    let block: Vec<u8> = fields.flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect();
+    let parts: Vec<&[u8]> = block.chunks(16_000).collect();
+    let mut out = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        // HEADERS, or CONTINUATION; the last of them ends the head.
+        let (kind, flags) = (if at == 0 { 1 } else { 9 }, if at + 1 == parts.len() { 4 } else { 0 });
+        out.extend(frame(kind, flags, stream, part));
+    }
+    out.extend(frame(0, u8::from(path != "/acquire"), stream, body));
+    out
+}
+
+#[cfg(target_os = "linux")]
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// Clients that hold all that they can: heads near the most and above it, bodies that do not end, and
+/// answers that are not taken.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_connection_holds_no_more_memory_than_the_guide_says() {
+    const CONNECTIONS: usize = 20;
+    /// As the guide has it.
+    const KIB_EACH: usize = 1_536;
+    const RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+    // The only descriptor has the entry `client`, with the value 192.0.2.1.
+    let message = b"\0\0\0\0\x17\x12\x15\x0a\x13\x0a\x06client\x12\x09192.0.2.1";
+    for (path, head, body, window) in [
+        ("/acquire", 60_000, &[b' '; 500][..], 65_535),
+        ("/acquire", 100, &[b' '; 500], 65_535),
+        ("/acquire", 8_000, &[b' '; 500], 65_535),
+        ("/acquire", 15_000, &[b' '; 500], 65_535),
+        (RATE_LIMIT, 100, message, 0),
+        (RATE_LIMIT, 15_000, message, 1),
+    ] {
+        let folder = folder("memory");
+        let served = Served::start(&folder, &["--listen", "127.0.0.1:0", "--request-time", "10m", "policy.toml"]);
+        let before = served.memory();
+        let held: Vec<TcpStream> = std::thread::scope(|scope| {
+            let clients: Vec<_> =
+                (0..CONNECTIONS).map(|_| scope.spawn(|| served.hold(path, head, body, window))).collect();
+            clients.into_iter().map(|client| client.join().unwrap()).collect()
+        });
+        let after = served.memory();
+        println!(
+            "{path}, heads of {head}, a window of {window}: {} KiB each",
+            after.saturating_sub(before) / CONNECTIONS
+        );
+        assert!(
+            after.saturating_sub(before) < CONNECTIONS * KIB_EACH,
+            "{path} {head} {window}: {before} to {after} KiB"
+        );
+        drop(held);
+        assert_eq!(served.acquire(1), "HTTP/1.1 200 OK");
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Served {
+    /// KiB of memory.
+    fn memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// A connection with 64 such requests, all of which have come.
+    fn hold(&self, path: &str, head: usize, body: &[u8], window: u32) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let window = [&[0, 4][..], &window.to_be_bytes()].concat();
+        stream.write_all(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &frame(4, 0, 0, &window)[..]].concat()).unwrap();
+        for at in 0..64 {
+            stream.write_all(&request(2 * at + 1, path, head, body)).unwrap();
+        }
+        // The answer to a ping comes when all before it is read.
+        stream.write_all(&frame(6, 0, 0, b"all read")).unwrap();
+        let mut read = BufReader::new(stream.try_clone().unwrap());
+        loop {
+            let mut head = [0; 9];
+            read.read_exact(&mut head).unwrap();
+            let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+            read.read_exact(&mut payload).unwrap();
+            if head[3] == 6 && payload == b"all read" {
+                return stream;
+            }
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use tonic::{Code, Request, Response, Status, async_trait};
 
 use crate::answer::Answer;
 use crate::authorize;
-use crate::fields::{Field, Value};
+use crate::fields::{Field, Value, Values, apart};
 use crate::guard::Guard;
 
 /// The service `Authorization`.
@@ -35,7 +35,10 @@ impl Check {
 impl Authorization for Check {
     async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
         let attributes = request.into_inner().attributes.unwrap_or_default();
-        let values = self.guard.fields.list().iter().map(|field| value(field, &attributes)).collect();
+        let fields = self.guard.fields.list().iter();
+        let values: Result<Values<'_>, KeyError> = fields.map(|field| value(field, &attributes)).collect();
+        let values = values.map(apart);
+        drop(attributes);
         let answer = authorize::decide_by(&self.guard, values).await;
         Ok(Response::new(to_response(answer)))
     }

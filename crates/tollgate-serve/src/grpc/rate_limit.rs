@@ -15,7 +15,7 @@ use tollgate_http::{DenialKind, ServiceLimit};
 use tonic::{Request, Response, Status, async_trait};
 
 use crate::answer::Answer;
-use crate::fields::{Fields, Values};
+use crate::fields::{Fields, Values, apart};
 use crate::guard::Guard;
 use crate::verdict::{Ask, Asked, Decided, Verdict};
 
@@ -40,6 +40,8 @@ impl RateLimitService for ShouldRateLimit {
         let request = request.into_inner();
         let read = read(&self.guard.fields, &request);
         let (values, asked, ask) = read.inspect_err(|_| self.guard.counts.malformed())?;
+        let values = apart(values);
+        drop(request);
         let decided = self.guard.decide(&values, ask).await;
         Ok(Response::new(to_response(&self.guard, &decided, &asked)))
     }

@@ -8,6 +8,7 @@ mod connections;
 mod envoy;
 mod envoy_grpc;
 mod guarded;
+mod held;
 mod nginx;
 #[cfg(feature = "redis")]
 mod on_store;

@@ -112,6 +112,24 @@ fn a_snapshot_that_cannot_be_used_keeps_the_server_from_starting() {
 }
 
 #[test]
+fn what_killed_saves_left_is_removed_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(3_600);
+    let file = |name: &str, time| {
+        let file = std::fs::File::create(folder.path().join(name)).unwrap();
+        file.set_modified(time).unwrap();
+    };
+    file(".tollgate-aB3dE9", long_ago);
+    file(".tollgate-secrets", long_ago);
+    // Another server may be saving.
+    file(".tollgate-aB3dE8", std::time::SystemTime::now());
+    Running::start(server(POLICY).snapshot(folder.path().join("limits"))).stop();
+    let mut names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".tollgate-aB3dE8", ".tollgate-secrets", "limits"]);
+}
+
+#[test]
 fn a_unix_socket_is_served_and_removed_and_one_that_was_left_behind_is_replaced() {
     use std::os::unix::net::{UnixListener, UnixStream};
 

@@ -342,7 +342,7 @@ pub use keys::{Absent, AsKey, DimensionKey, Dimensions, Keys};
 pub use limiter::Limiter;
 pub use lists::ListError;
 pub use live::LiveSettings;
-pub use observer::{Observation, ObservedKey, Observer};
+pub use observer::{Observation, ObservedKey, Observer, Unasked, observe_overruled};
 pub use penalty::Penalty;
 pub use quota::{Algorithm, Quota, QuotaError};
 pub use quotas::ChangeError;

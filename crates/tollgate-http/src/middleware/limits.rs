@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tollgate::{Unasked, observe_overruled};
 
 use super::around::{Around, Outer};
 use super::cache::Cache;
@@ -14,6 +15,7 @@ use super::charge::{Charge, Loan, State, Told};
 use super::gate::{AtOnce, Gate, Granted, Item, Refusal, Request, Tell, Verdict};
 use super::notice::Notice;
 use super::prepared::{Current, Prepared, check_name};
+use super::shadow::ShadowSwitch;
 use super::values::{FieldValue, written};
 use crate::headers::{Headers, SEPARATOR};
 use crate::limit::ServiceLimit;
@@ -39,6 +41,8 @@ pub struct Options {
     pub refunds: bool,
     /// Whether the permits of a request without an answer are refunded.
     pub refund_unanswered: bool,
+    /// Lets denied requests pass while it is on.
+    pub shadow: Option<ShadowSwitch>,
 }
 
 impl Default for Options {
@@ -54,6 +58,7 @@ impl Default for Options {
             left: false,
             refunds: false,
             refund_unanswered: false,
+            shadow: None,
         }
     }
 }
@@ -182,6 +187,26 @@ impl<L, V> Limits<L, V> {
         (is_twice && !self.inner.is_noticed.swap(true, Ordering::Relaxed)).then_some(Notice::Twice)
     }
 
+    /// Tells the limiter's observers of a request that is answered without it.
+    pub fn unasked<K>(&self, request: Unasked)
+    where
+        L: Gate<K>,
+    {
+        self.inner.limiter.unasked(request);
+    }
+
+    /// Whether denied requests pass.
+    #[must_use]
+    pub fn is_in_shadow(&self) -> bool {
+        self.inner.options.shadow.as_ref().is_some_and(ShadowSwitch::is_on)
+    }
+
+    /// Whether a request passes that would be answered by the middleware. If so, counts it.
+    #[must_use = "whether the request passes"]
+    pub fn overrules(&self) -> bool {
+        self.inner.options.shadow.as_ref().is_some_and(ShadowSwitch::overrule)
+    }
+
     fn address(&self) -> usize {
         Arc::as_ptr(&self.inner.limiter).addr()
     }
@@ -223,7 +248,9 @@ impl<L, V: FieldValue> Limits<L, V> {
     {
         let inner = &self.inner;
         let request = Request { cost, refundable, tell: inner.tell() };
-        let verdict = inner.limiter.decide(&keys, request);
+        let decide = || inner.limiter.decide(&keys, request);
+        // The limiter denies, and its observers see what becomes of that.
+        let verdict = if self.is_in_shadow() { observe_overruled(decide) } else { decide() };
         Inner::outcome(inner, keys, verdict, refund_unanswered)
     }
 

@@ -13,7 +13,7 @@ use crate::draft::{Draft, Kind, setters};
 use crate::engine::Engine;
 use crate::error::{BuildError, CostExceedsLimit};
 use crate::fingerprint::{Fingerprint, Fingerprinter};
-use crate::observer::Observer;
+use crate::observer::{Observer, Unasked};
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 use crate::quotas::Shown;
@@ -230,6 +230,20 @@ impl<C: Clock> DirectLimiter<C> {
     #[must_use]
     pub fn quotas(&self) -> Arc<[Quota]> {
         self.engine.quotas(0)
+    }
+
+    /// Tells the observers of a request that was answered without this limiter. The layers for HTTP
+    /// call it.
+    ///
+    /// ```
+    /// use tollgate::{DirectLimiter, Quota, Unasked};
+    ///
+    /// let limiter = DirectLimiter::new(Quota::per_minute(1))?;
+    /// limiter.observe_unasked(Unasked::Skipped);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn observe_unasked(&self, request: Unasked) {
+        self.engine.observers.tell_unasked(request);
     }
 
     /// The clock of the limiter.

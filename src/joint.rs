@@ -15,7 +15,7 @@ use crate::engine::ask::Together;
 use crate::error::JointError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::lists::{List, ListError};
-use crate::observer::feed_one;
+use crate::observer::{Unasked, feed_one};
 #[cfg(doc)]
 use crate::penalty::Penalty;
 use crate::quota::Quota;
@@ -500,6 +500,21 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// ```
     pub fn tier(&self, dimension: usize, name: &str) -> Option<Tier> {
         self.engine.tiers.named(dimension, name)
+    }
+
+    /// Tells the observers of a request that was answered without this limiter. The layers for HTTP
+    /// call it.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota, Unasked};
+    ///
+    /// let builder = JointLimiter::<(String,)>::builder();
+    /// let limiter = builder.dimension("user", [Quota::per_minute(1)]).build()?;
+    /// limiter.observe_unasked(Unasked::Skipped);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn observe_unasked(&self, request: Unasked) {
+        self.engine.observers.tell_unasked(request);
     }
 
     /// The clock of the limiter.

@@ -378,7 +378,7 @@ pub use keys::AsKey;
 pub use limiter::Limiter;
 pub use lists::ListError;
 pub use live::LiveSettings;
-pub use observer::{Observation, ObservedKey, Observer};
+pub use observer::{Observation, ObservedKey, Observer, Unasked, observe_overruled};
 pub use penalty::Penalty;
 pub use quota::{Algorithm, Quota, QuotaError};
 pub use quotas::ChangeError;

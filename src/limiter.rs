@@ -13,6 +13,7 @@ use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::{AsKey, fingerprint_of};
 use crate::lists::{List, ListError};
+use crate::observer::Unasked;
 use crate::quota::Quota;
 use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
@@ -393,6 +394,20 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     pub fn tier(&self, name: &str) -> Option<Tier> {
         self.engine.tiers.named(0, name)
+    }
+
+    /// Tells the observers of a request that was answered without this limiter. The layers for HTTP
+    /// call it.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota, Unasked};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(1))?;
+    /// limiter.observe_unasked(Unasked::Skipped);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub fn observe_unasked(&self, request: Unasked) {
+        self.engine.observers.tell_unasked(request);
     }
 
     /// The clock of the limiter.

@@ -3,6 +3,7 @@
 
 mod observation;
 
+use core::cell::Cell;
 use core::fmt;
 use core::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 use std::panic::catch_unwind;
@@ -55,6 +56,9 @@ pub use observation::{Observation, ObservedKey};
 /// `reserve`. One call is one observation, and so is each request of `try_acquire_many`. A request
 /// that waits in turn is decided more than once, and each of its decisions is observed.
 ///
+/// Requests that the layers for HTTP answer without the limiter are told to
+/// [`unasked`](Self::unasked).
+///
 /// Peeks, refunds and requests of cost zero are not observed. Nor is a request whose keys are
 /// missing ([`JointError::NoKeys`](crate::JointError::NoKeys),
 /// [`WrongNumberOfKeys`](crate::JointError::WrongNumberOfKeys)).
@@ -86,6 +90,94 @@ pub trait Observer: Send + Sync {
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     fn observe(&self, observation: &Observation<'_>);
+
+    /// Sees a request that middleware has answered without the limiter. Does nothing by default. It
+    /// may be called from several threads at the same time.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use tollgate::{DirectLimiter, Observation, Observer, Quota, Unasked};
+    ///
+    /// #[derive(Default)]
+    /// struct Skipped(AtomicU64);
+    ///
+    /// impl Observer for Skipped {
+    ///     fn observe(&self, _: &Observation<'_>) {}
+    ///
+    ///     fn unasked(&self, request: Unasked) {
+    ///         if request == Unasked::Skipped {
+    ///             self.0.fetch_add(1, Ordering::Relaxed);
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let skipped = Arc::new(Skipped::default());
+    /// let builder = DirectLimiter::builder(Quota::per_minute(1)).observer(Arc::clone(&skipped));
+    /// builder.build()?.observe_unasked(Unasked::Skipped);
+    /// assert_eq!(skipped.0.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    fn unasked(&self, request: Unasked) {
+        let _ = request;
+    }
+}
+
+/// A request that middleware has answered without the limiter.
+///
+/// The layers for HTTP tell it to the [observers](Observer::unasked) of their limiter.
+///
+/// ```
+/// use tollgate::{DirectLimiter, Quota, Unasked};
+///
+/// let limiter = DirectLimiter::new(Quota::per_minute(1))?;
+/// limiter.observe_unasked(Unasked::MissingKey);
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unasked {
+    /// The request is not limited, or costs nothing.
+    Skipped,
+    /// The request has no key, or one that is never accepted.
+    MissingKey,
+}
+
+thread_local! {
+    /// Whether denials on this thread are overruled.
+    static OVERRULES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `ask`, which asks limiters on this thread, and tells their observers that each denial is
+/// [overruled](Observation::is_overruled): the caller admits the request in its place, as a limiter
+/// in shadow mode does. The limiter answers and charges as usual.
+///
+/// ```
+/// use tollgate::{DirectLimiter, Observation, Quota, observe_overruled};
+///
+/// let check = |seen: &Observation<'_>| assert!(seen.is_overruled() || seen.denial().is_none());
+/// let limiter = DirectLimiter::builder(Quota::per_minute(1)).observer(check).build()?;
+/// assert!(observe_overruled(|| limiter.try_acquire()).is_admitted());
+/// assert!(observe_overruled(|| limiter.try_acquire()).is_denied());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+pub fn observe_overruled<R>(ask: impl FnOnce() -> R) -> R {
+    /// Restores the state, also after a panic.
+    struct Restore(bool);
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            OVERRULES.set(self.0);
+        }
+    }
+
+    let _restore = Restore(OVERRULES.replace(true));
+    ask()
+}
+
+/// Whether denials on this thread are overruled.
+pub(crate) fn overrules() -> bool {
+    OVERRULES.get()
 }
 
 impl<F: Fn(&Observation<'_>) + Send + Sync> Observer for F {
@@ -97,6 +189,10 @@ impl<F: Fn(&Observation<'_>) + Send + Sync> Observer for F {
 impl<O: Observer + ?Sized> Observer for Arc<O> {
     fn observe(&self, observation: &Observation<'_>) {
         O::observe(self, observation);
+    }
+
+    fn unasked(&self, request: Unasked) {
+        O::unasked(self, request);
     }
 }
 
@@ -132,6 +228,14 @@ impl Observers {
         let observation = Observation::new(request, answer, quota);
         for observer in &self.0 {
             let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&observation)));
+        }
+    }
+
+    /// Tells each observer of a request that was answered without the limiter. A panic of an observer
+    /// ends with the observer.
+    pub(crate) fn tell_unasked(&self, request: Unasked) {
+        for observer in &self.0 {
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.unasked(request)));
         }
     }
 

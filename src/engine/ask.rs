@@ -9,7 +9,7 @@ use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::lists::{List, ListError, Lists};
 use crate::modes::Modes;
-use crate::observer::{Feed, Request};
+use crate::observer::{Feed, Request, overrules};
 use crate::penalty::Noted;
 use crate::quota::Quota;
 use crate::state::joint::Asked;
@@ -38,7 +38,14 @@ impl<C: Clock, F> Engine<C, F> {
             _ => self.decide_fully(keys, ask, refundable),
         };
         if self.is_observed() && ask.cost > 0 {
-            let result = self.fits(keys, ask.cost, status.decision).map(|()| &status);
+            // The observers see what the caller makes of a denial.
+            let overruled = (status.is_denied() && overrules()).then(|| {
+                let mut overruled = status.clone();
+                overruled.decision = status.decision.overrule();
+                overruled
+            });
+            let shown_status = overruled.as_ref().unwrap_or(&status);
+            let result = self.fits(keys, ask.cost, shown_status.decision).map(|()| shown_status);
             let quota = |denial: Denial| {
                 let key = (*keys.get(denial.dimension())?)?;
                 self.table.version_for(key, |version| version.quotas.get(denial.quota()).copied())

@@ -75,7 +75,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         }
         match self.limits().lend(key, cost) {
             Outcome::Admitted(charge) => Ok(Charge { charge }),
-            Outcome::Denied(_) if self.overrules() => Ok(Charge { charge: None }),
+            Outcome::Denied(_) if self.limits().overrules() => Ok(Charge { charge: None }),
             Outcome::Denied(denied) => Err(denied.answer(|problem, policies| {
                 let mut fields = HeaderMap::new();
                 answer::write_rejected(&mut fields, problem, policies, self.limits().options().headers);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::http::{Method, header};
-use tollgate_http::middleware::ShadowSwitch;
 #[cfg(feature = "wait")]
 use tollgate_http::middleware::Waits;
 
@@ -32,7 +31,6 @@ pub(crate) struct Settings {
     pub(crate) skip_preflights: bool,
     pub(crate) on_answer: Option<Arc<OnAnswer>>,
     pub(crate) on_denied: Option<Arc<OnDenied>>,
-    pub(crate) shadow: Option<ShadowSwitch>,
     #[cfg(feature = "wait")]
     pub(crate) waits: Arc<Waits>,
 }
@@ -43,18 +41,6 @@ impl Settings {
         let is_skipped =
             (self.skip_preflights && is_preflight(head)) || self.skip.as_ref().is_some_and(|skip| skip(head));
         if is_skipped { 0 } else { self.cost.as_ref().map_or(1, |cost| cost(head)) }
-    }
-
-    /// Whether requests wait.
-    #[cfg(feature = "wait")]
-    pub(crate) fn waits(&self) -> bool {
-        // While the switch is on, each request passes at once.
-        self.waits.is_on() && !self.shadow.as_ref().is_some_and(ShadowSwitch::is_on)
-    }
-
-    /// Whether a request passes that would be denied or has no key.
-    pub(crate) fn overrules(&self) -> bool {
-        self.shadow.as_ref().is_some_and(ShadowSwitch::overrule)
     }
 }
 

@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::OnceLock;
 
 use metrics::{Counter, Gauge, Unit, counter, describe_counter, describe_gauge, gauge};
-use tollgate::{Counts, DenialReason, Observation, Observer, Quota};
+use tollgate::{Counts, DenialReason, Observation, Observer, Quota, Unasked};
 
 use crate::outcome::{Outcome, reason_name};
 
@@ -45,10 +45,11 @@ use crate::outcome::{Outcome, reason_name};
 ///
 /// `result` is `admitted`, `uncounted` (admitted without a charge), `overruled` (admitted by shadow
 /// mode in place of a denial), `cost` (above the limit), or the reason of a denial: `quota`,
-/// `key_cap`, `penalty`, `deny_list`. What only a layer knows, the service counts: `skipped` by
-/// [`count_skipped`](Self::count_skipped), and `missing_key` by
-/// [`count_missing_key`](Self::count_missing_key). All are there from the start, at zero. The series
-/// of a quota is there from its first denial on, or from [`register`](Self::register).
+/// `key_cap`, `penalty`, `deny_list`. The layers for HTTP tell what they do without the limiter:
+/// `skipped` (not limited, or without a cost), and `missing_key`, also where the layer's shadow mode
+/// lets the request pass. A denial that this shadow mode replaces is `overruled`, as by the limiter's
+/// own. All are there from the start, at zero. The series of a quota is there from its first denial
+/// on, or from [`register`](Self::register).
 ///
 /// `dimension` is empty for limiters of one dimension. `quota` is the [name](Quota::named) of the
 /// quota, or its numbers. So name quotas whose limits you change, and their series go on.
@@ -129,45 +130,6 @@ impl MetricsObserver {
         }
     }
 
-    /// Counts a request that a layer skips. The limiter does not see it, so say so in `skip`:
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use tollgate_observe::MetricsObserver;
-    /// use tollgate_tower::{ClientIp, DenialKind, Limiter, Quota, RateLimitLayer};
-    ///
-    /// let metrics = Arc::new(MetricsObserver::new("api"));
-    /// let builder = Limiter::builder(Quota::per_minute(100)).observer(Arc::clone(&metrics));
-    /// let (skipped, denied) = (Arc::clone(&metrics), metrics);
-    /// let layer = RateLimitLayer::new(Arc::new(builder.build()?))
-    ///     .key(ClientIp::peer())
-    ///     .skip(move |head| {
-    ///         let skip = head.uri.path() == "/health";
-    ///         if skip {
-    ///             skipped.count_skipped();
-    ///         }
-    ///         skip
-    ///     })
-    ///     .on_denied(move |rejection| {
-    ///         use DenialKind::{KeyMalformed, KeyNotProvided, KeyNotSent};
-    ///         if matches!(rejection.kind(), KeyNotSent | KeyMalformed | KeyNotProvided) {
-    ///             denied.count_missing_key();
-    ///         }
-    ///         rejection.answer()
-    ///     });
-    /// # let _ = layer;
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn count_skipped(&self) {
-        self.skipped.increment(1);
-    }
-
-    /// Counts a request that a layer answers because it has no key. The limiter does not see it, so
-    /// say so in `on_denied`, as [above](Self::count_skipped).
-    pub fn count_missing_key(&self) {
-        self.missing_key.increment(1);
-    }
-
     /// Sets `tollgate_live_keys` and `tollgate_bytes`. Call it before each scrape, with
     /// [`Limiter::counts`](tollgate::Limiter::counts).
     ///
@@ -201,6 +163,14 @@ impl Observer for MetricsObserver {
         if let (Some(denial), Some(quota)) = (seen.denial(), seen.quota()) {
             let dimension = seen.dimension(denial.dimension()).unwrap_or_default();
             self.denials.of(&self.policy, dimension, quota).increment(1);
+        }
+    }
+
+    fn unasked(&self, request: Unasked) {
+        match request {
+            Unasked::Skipped => self.skipped.increment(1),
+            Unasked::MissingKey => self.missing_key.increment(1),
+            _ => {}
         }
     }
 }

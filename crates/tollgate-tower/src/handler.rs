@@ -80,7 +80,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
         }
         match self.limits().lend(key, cost) {
             Outcome::Admitted(charge) => Ok(Charge { charge }),
-            Outcome::Denied(_) if self.overrules() => Ok(Charge { charge: None }),
+            Outcome::Denied(_) if self.limits().overrules() => Ok(Charge { charge: None }),
             Outcome::Denied(denied) => Err(denied.answer(|problem, policies| {
                 let headers = self.limits().options().headers;
                 let response = answer::with_fields(standard(problem), problem, policies, headers);

@@ -285,7 +285,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
 
     /// Lets denied requests pass while this switch is on, also those that cost more than the limit.
     pub fn shadow(self, switch: ShadowSwitch) -> Self {
-        self.with(|shared| shared.settings.shadow = Some(switch))
+        self.with(|shared| shared.limits = shared.limits.with(|options| options.shadow = Some(switch)))
     }
 
     /// The header fields that tell clients their limits; [`Headers::Draft11`] by default.
@@ -337,11 +337,6 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
 
     pub(crate) fn limits(&self) -> &Limits<L, Value> {
         &self.shared.limits
-    }
-
-    /// Whether a denied call passes, because of the switch.
-    pub(crate) fn overrules(&self) -> bool {
-        self.shared.settings.overrules()
     }
 
     fn with_answers(self, change: impl FnOnce(&mut OnAnswer)) -> Self {

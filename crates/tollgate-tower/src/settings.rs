@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::response::Parts;
 use http::{Method, Response, header};
-use tollgate_http::middleware::ShadowSwitch;
 #[cfg(feature = "wait")]
 use tollgate_http::middleware::Waits;
 
@@ -33,7 +32,6 @@ pub(crate) struct Settings {
     pub(crate) on_answer: Option<Arc<OnAnswer>>,
     pub(crate) on_denied: Option<Arc<OnDenied>>,
     pub(crate) without_grpc: bool,
-    pub(crate) shadow: Option<ShadowSwitch>,
     #[cfg(feature = "wait")]
     pub(crate) waits: Arc<Waits>,
 }
@@ -44,18 +42,6 @@ impl Settings {
         let is_skipped =
             (self.skip_preflights && is_preflight(head)) || self.skip.as_ref().is_some_and(|skip| skip(head));
         if is_skipped { 0 } else { self.cost.as_ref().map_or(1, |cost| cost(head)) }
-    }
-
-    /// Whether requests wait.
-    #[cfg(feature = "wait")]
-    pub(crate) fn waits(&self) -> bool {
-        // While the switch is on, each request passes at once.
-        self.waits.is_on() && !self.shadow.as_ref().is_some_and(ShadowSwitch::is_on)
-    }
-
-    /// Whether a request passes that the layer would answer.
-    pub(crate) fn overrules(&self) -> bool {
-        self.shadow.as_ref().is_some_and(ShadowSwitch::overrule)
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
+use tollgate::Unasked;
 use tollgate_http::middleware::{Around, Limits, Outcome};
 
 use crate::answer::{self, Value};
@@ -76,13 +77,16 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
         let settings = &self.settings;
         let cost = settings.cost_of(head);
         if cost == 0 {
-            return Judgement::Skipped;
+            return self.skip();
         }
         let keys = match L::find(&self.extractor, &self.missing, head) {
             Ok(Some(keys)) => keys,
-            Ok(None) => return Judgement::Skipped,
-            Err(_) if settings.overrules() => return Judgement::Skipped,
+            Ok(None) => return self.skip(),
             Err(error) => {
+                self.limits.unasked::<L::Keys>(Unasked::MissingKey);
+                if self.limits.overrules() {
+                    return Judgement::Skipped;
+                }
                 self.log(error);
                 let headers = self.limits.options().headers;
                 let answer = answer::to_rejected(&error.into(), None, headers, settings, head);
@@ -102,6 +106,12 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
         }
     }
 
+    /// The request passes, and the observers are told.
+    fn skip(&self) -> Judgement<L, X> {
+        self.limits.unasked::<L::Keys>(Unasked::Skipped);
+        Judgement::Skipped
+    }
+
     /// This limit, as those inside see it.
     pub(crate) fn around(&self, is_asked: bool) -> Around {
         self.limits.around::<L::Keys>(is_asked)
@@ -112,7 +122,7 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
         let settings = &self.settings;
         match outcome {
             Outcome::Admitted(charge) => Ok(charge.map(|charge| Charge::new(charge, settings.on_answer.clone()))),
-            Outcome::Denied(_) if settings.overrules() => Ok(None),
+            Outcome::Denied(_) if self.limits.overrules() => Ok(None),
             Outcome::Denied(denied) => Err(Box::new(denied.answer(|problem, policies| {
                 answer::to_rejected(problem, policies, self.limits.options().headers, settings, head)
             }))),
@@ -122,7 +132,8 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
     /// A place in the line of the keys; the keys if requests do not wait.
     #[cfg(feature = "wait")]
     fn line(&self, keys: L::Keys, cost: u32) -> Result<InLine<L, X>, L::Keys> {
-        if !self.settings.waits() {
+        // While the switch is on, each request passes at once.
+        if !self.settings.waits.is_on() || self.limits.is_in_shadow() {
             return Err(keys);
         }
         let (limits, waits) = (self.limits.clone(), Arc::clone(&self.settings.waits));

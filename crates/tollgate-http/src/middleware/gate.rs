@@ -52,7 +52,7 @@ pub(crate) type Later = Pin<Box<dyn Future<Output = Verdict> + Send + Sync>>;
 pub(crate) mod sealed {
     use std::sync::Arc;
 
-    use tollgate::{DirectLimiter, JointLimiter, Limiter};
+    use tollgate::{DirectLimiter, JointLimiter, Limiter, Unasked};
 
     use super::{Decision, Items, Later, Quota, Receipt, Request, Tell, Verdict};
 
@@ -92,6 +92,9 @@ pub(crate) mod sealed {
 
         /// Refunds permits.
         fn give_back(&self, receipt: Receipt);
+
+        /// Tells the observers of a request that is answered without this limiter.
+        fn unasked(&self, request: Unasked);
     }
 }
 

@@ -11,6 +11,7 @@ use super::around::Outer;
 use super::cache::Cache;
 use super::gate::{Gate, Item, Tell};
 use super::prepared::{Current, Prepared, check_name};
+use super::shadow::ShadowSwitch;
 use super::told::Told;
 use super::values::{FieldValue, written};
 use crate::headers::{Headers, SEPARATOR};
@@ -36,6 +37,8 @@ pub struct Options {
     pub refunds: bool,
     /// Whether the permits of a request without an answer are refunded.
     pub refund_unanswered: bool,
+    /// Lets denied requests pass while it is on.
+    pub shadow: Option<ShadowSwitch>,
 }
 
 impl Default for Options {
@@ -51,6 +54,7 @@ impl Default for Options {
             left: false,
             refunds: false,
             refund_unanswered: false,
+            shadow: None,
         }
     }
 }

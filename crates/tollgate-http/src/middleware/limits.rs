@@ -5,12 +5,15 @@ use core::pin::Pin;
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use tollgate::{Unasked, observe_overruled};
+
 use super::around::{Around, Outer};
 use super::charge::{Charge, Loan, State};
 use super::gate::{AtOnce, Gate, Granted, Refusal, Request, Verdict};
 use super::inner::{Inner, Options};
 use super::notice::Notice;
 use super::prepared::Prepared;
+use super::shadow::ShadowSwitch;
 use super::values::FieldValue;
 use crate::headers::Headers;
 use crate::limit::ServiceLimit;
@@ -106,6 +109,26 @@ impl<L, V> Limits<L, V> {
         (is_twice && !self.inner.is_noticed.swap(true, Ordering::Relaxed)).then_some(Notice::Twice)
     }
 
+    /// Tells the limiter's observers of a request that is answered without it.
+    pub fn unasked<K>(&self, request: Unasked)
+    where
+        L: Gate<K>,
+    {
+        self.inner.limiter.unasked(request);
+    }
+
+    /// Whether denied requests pass.
+    #[must_use]
+    pub fn is_in_shadow(&self) -> bool {
+        self.inner.options.shadow.as_ref().is_some_and(ShadowSwitch::is_on)
+    }
+
+    /// Whether a request passes that would be answered by the middleware. If so, counts it.
+    #[must_use = "whether the request passes"]
+    pub fn overrules(&self) -> bool {
+        self.inner.options.shadow.as_ref().is_some_and(ShadowSwitch::overrule)
+    }
+
     fn address(&self) -> usize {
         Arc::as_ptr(&self.inner.limiter).addr()
     }
@@ -147,7 +170,9 @@ impl<L, V: FieldValue> Limits<L, V> {
     {
         let inner = &self.inner;
         let request = Request { cost, refundable, tell: inner.tell() };
-        let verdict = inner.limiter.decide(&keys, request);
+        let decide = || inner.limiter.decide(&keys, request);
+        // The limiter denies, and its observers see what becomes of that.
+        let verdict = if self.is_in_shadow() { observe_overruled(decide) } else { decide() };
         Inner::outcome(inner, keys, verdict, refund_unanswered)
     }
 

@@ -6,7 +6,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::{Clock as _, Decision, JointError, JointLimiter, Quota, Receipt};
+use tollgate::{Clock as _, Decision, JointError, JointLimiter, Quota, Receipt, Unasked};
 use tollgate_redis::{AcquireError, PolicyLimiter, Status, StoreError, StoreKeys};
 
 use super::gate::joint::JointKey;
@@ -59,6 +59,13 @@ where
     fn give_back(&self, receipt: Receipt) {
         if let Some(limiter) = self.in_process() {
             sealed::Ask::<K>::give_back(limiter, receipt);
+        }
+    }
+
+    /// A limiter on a store has no observers.
+    fn unasked(&self, request: Unasked) {
+        if let Some(limiter) = self.in_process() {
+            limiter.observe_unasked(request);
         }
     }
 }

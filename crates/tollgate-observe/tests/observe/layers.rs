@@ -9,9 +9,10 @@ use http_body_util::Full;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tollgate::{Limiter, Quota};
 use tollgate_observe::{MetricsObserver, TopDenied};
-use tollgate_tower::{DenialKind, RateLimitLayer, ShadowSwitch, header};
+use tollgate_tower::{RateLimitLayer, ShadowSwitch, header};
 use tower::{ServiceBuilder, ServiceExt, service_fn};
 
+/// Without a line of the service's own.
 #[tokio::test]
 async fn requests_of_a_layer_are_observed() {
     let recorder = PrometheusBuilder::new().build_recorder();
@@ -23,20 +24,7 @@ async fn requests_of_a_layer_are_observed() {
     let limiter = builder.observer(Arc::clone(&metrics)).observer(Arc::clone(&denied)).build().unwrap();
     let switch = ShadowSwitch::off();
     let layer = RateLimitLayer::new(Arc::new(limiter)).key(header("x-api-key")).shadow(switch.clone());
-    let (skipped, denied_by_layer) = (Arc::clone(&metrics), Arc::clone(&metrics));
-    let layer = layer.skip(move |head| {
-        let skip = head.uri.path() == "/health";
-        if skip {
-            skipped.count_skipped();
-        }
-        skip
-    });
-    let layer = layer.on_denied(move |rejection| {
-        if rejection.kind() == DenialKind::KeyNotSent {
-            denied_by_layer.count_missing_key();
-        }
-        rejection.answer()
-    });
+    let layer = layer.skip(|head| head.uri.path() == "/health").cost(|head| u32::from(head.uri.path() != "/free"));
     let service = ServiceBuilder::new().layer(layer).service(service_fn(async |_: Request<Full<Bytes>>| {
         Ok::<_, Infallible>(Response::new(Full::<Bytes>::from("inner")))
     }));
@@ -52,21 +40,24 @@ async fn requests_of_a_layer_are_observed() {
     for _ in 0..3 {
         answers.push(ask("/", Some("alice")).await);
     }
-    // The limiter is not asked, so the layer's options count.
-    answers.extend([ask("/", None).await, ask("/health", None).await]);
+    // The limiter is not asked.
+    answers.extend([ask("/", None).await, ask("/health", None).await, ask("/free", Some("alice")).await]);
+    assert_eq!(answers, [200, 200, 429, 400, 200, 200]);
     // The limiter denies, and the layer admits.
     switch.set(true);
-    answers.push(ask("/", Some("alice")).await);
-    assert_eq!(answers, [200, 200, 429, 400, 200, 200]);
+    assert_eq!([ask("/", Some("alice")).await, ask("/", None).await], [200, 200]);
+    switch.set(false);
+    assert_eq!(ask("/", Some("alice")).await, 429);
 
-    assert_eq!(denied.top(9).iter().map(ToString::to_string).collect::<Vec<_>>(), ["2 alice"]);
+    assert_eq!(denied.top(9).iter().map(ToString::to_string).collect::<Vec<_>>(), ["3 alice"]);
     let text = recorder.handle().render();
     for line in [
         r#"tollgate_requests_total{policy="api",result="admitted"} 2"#,
         r#"tollgate_requests_total{policy="api",result="quota"} 2"#,
-        r#"tollgate_requests_total{policy="api",result="skipped"} 1"#,
-        r#"tollgate_requests_total{policy="api",result="missing_key"} 1"#,
-        r#"tollgate_denials_total{policy="api",dimension="",quota="keys"} 2"#,
+        r#"tollgate_requests_total{policy="api",result="overruled"} 1"#,
+        r#"tollgate_requests_total{policy="api",result="skipped"} 2"#,
+        r#"tollgate_requests_total{policy="api",result="missing_key"} 2"#,
+        r#"tollgate_denials_total{policy="api",dimension="",quota="keys"} 3"#,
     ] {
         assert!(text.lines().any(|is| is == line), "{line} is not in\n{text}");
     }

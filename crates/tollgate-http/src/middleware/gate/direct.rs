@@ -3,7 +3,9 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use tollgate::{Algorithm, Clock, CostExceedsLimit, Decision, DirectLimiter, Quota, Receipt, ReserveError, Status};
+use tollgate::{
+    Algorithm, Clock, CostExceedsLimit, Decision, DirectLimiter, Quota, Receipt, ReserveError, Status, Unasked,
+};
 
 use super::single::{self, Single};
 use super::{Items, Request, Tell, Verdict, sealed};
@@ -32,6 +34,10 @@ impl<C: Clock> sealed::Ask<()> for DirectLimiter<C> {
     fn give_back(&self, receipt: Receipt) {
         // The receipt is of this limiter.
         let _ = self.refund(receipt);
+    }
+
+    fn unasked(&self, request: Unasked) {
+        self.observe_unasked(request);
     }
 }
 

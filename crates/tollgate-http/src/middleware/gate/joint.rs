@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tollgate::{
     Algorithm, Clock, Decision, Dimensions, Fingerprinter, JointLimiter, Keys, Quota, Receipt, ReserveError, Status,
+    Unasked,
 };
 
 use super::super::each_tuple::each_tuple;
@@ -102,6 +103,10 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     fn give_back(&self, receipt: Receipt) {
         // The receipt is of this limiter.
         let _ = self.refund(receipt);
+    }
+
+    fn unasked(&self, request: Unasked) {
+        self.observe_unasked(request);
     }
 }
 

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tollgate::{
-    Algorithm, Clock, CostExceedsLimit, Decision, Fingerprinter, Limiter, Quota, Receipt, ReserveError, Status,
+    Algorithm, Clock, CostExceedsLimit, Decision, Fingerprinter, Limiter, Quota, Receipt, ReserveError, Status, Unasked,
 };
 
 use super::single::{self, Single};
@@ -35,6 +35,10 @@ impl<K: Hash, C: Clock, F: Fingerprinter> sealed::Ask<K> for Limiter<K, C, F> {
     fn give_back(&self, receipt: Receipt) {
         // The receipt is of this limiter.
         let _ = self.refund(receipt);
+    }
+
+    fn unasked(&self, request: Unasked) {
+        self.observe_unasked(request);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use tollgate::{
-    Clock, CoarseClock, Decision, DefaultFingerprinter, DirectLimiter, Fingerprinter, HashTwice, Limiter,
+    Clock, CoarseClock, Decision, DefaultFingerprinter, DirectLimiter, Fingerprinter, HashTwice, InstantClock, Limiter,
     MonotonicClock, Quota, SipFingerprinter,
 };
 
@@ -36,6 +36,8 @@ fn clock_reading(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(1));
     let monotonic = MonotonicClock::new();
     group.bench_function("monotonic", |bencher| bencher.iter(|| black_box(&monotonic).now()));
+    let instant = InstantClock::new();
+    group.bench_function("instant", |bencher| bencher.iter(|| black_box(&instant).now()));
     let coarse = coarse_clock();
     group.bench_function("coarse", |bencher| bencher.iter(|| black_box(&coarse).now()));
     group.finish();
@@ -93,6 +95,10 @@ fn one_key(criterion: &mut Criterion) {
 
     let admits = Limiter::<u64>::new(ADMITS).expect("a usable quota");
     group.bench_function("admitted", |bencher| bencher.iter(|| admits.try_acquire(black_box(&key))));
+
+    let instant = Limiter::<u64>::builder(DENIES).clock(InstantClock::new()).build().expect("a usable quota");
+    exhaust(|| instant.try_acquire(key).is_admitted());
+    group.bench_function("denied, instant clock", |bencher| bencher.iter(|| instant.try_acquire(black_box(&key))));
 
     let coarse = Limiter::<u64>::builder(DENIES).clock(coarse_clock()).build().expect("a usable quota");
     exhaust(|| coarse.try_acquire(key).is_admitted());

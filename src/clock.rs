@@ -5,9 +5,6 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-#[cfg(feature = "tokio")]
-use tokio::time::Instant;
-
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
 /// A source of time: nanoseconds since an origin that never moves.
@@ -80,8 +77,15 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 /// The default clock: monotonic, with its origin at the time at which it is made.
 ///
 /// It is the clock of the crate `quanta`. That reads the processor's time stamp counter where the
-/// counter is reliable, and asks the operating system elsewhere. A reading takes about eight
+/// counter is reliable, and asks the operating system elsewhere. A reading takes about nine
 /// nanoseconds.
+///
+/// **Rate.** A limiter is exact by the readings of its clock. The rate of this one is measured once in
+/// a process, beside the clock of the system, in some milliseconds. Of 100 processes 90 run within 3
+/// millionths of that clock, a quarter of a second a day. There is no bound: a thread that is
+/// interrupted while it measures gets another rate for good. Of 7,200 processes on a busy machine the
+/// worst was slow by 1,132 millionths, which are 98 seconds a day. For windows and waits of hours and
+/// days there is the [`InstantClock`].
 ///
 /// Clones have the same origin, so limiters with clones of one clock share one time.
 ///
@@ -130,6 +134,49 @@ impl Clock for MonotonicClock {
 impl fmt::Debug for MonotonicClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MonotonicClock").finish_non_exhaustive()
+    }
+}
+
+/// The clock of the operating system: [`Instant`](std::time::Instant), with its origin at the time
+/// at which it is made.
+///
+/// It runs at the rate of the system's timers, so a window of a day ends when a timer of a day does. A
+/// [`MonotonicClock`] may be seconds off by then. A reading takes about 21 nanoseconds on Linux, 12 more
+/// than that of a `MonotonicClock`.
+///
+/// Clones have the same origin, so limiters with clones of one clock share one time.
+///
+/// ```
+/// use tollgate::{InstantClock, Limiter, Quota};
+///
+/// let quota = Quota::per_day(1000);
+/// let limiter = Limiter::<String>::builder(quota).clock(InstantClock::new()).build()?;
+/// assert!(limiter.try_acquire("alice").is_admitted());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct InstantClock {
+    origin: std::time::Instant,
+}
+
+impl InstantClock {
+    /// A clock that starts now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { origin: std::time::Instant::now() }
+    }
+}
+
+impl Default for InstantClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for InstantClock {
+    #[inline]
+    fn now(&self) -> u64 {
+        nanos(self.origin.elapsed())
     }
 }
 
@@ -307,7 +354,7 @@ impl Clock for MockClock {
 #[cfg(feature = "tokio")]
 #[derive(Debug, Clone, Copy)]
 pub struct TokioClock {
-    origin: Instant,
+    origin: tokio::time::Instant,
 }
 
 #[cfg(feature = "tokio")]
@@ -315,7 +362,7 @@ impl TokioClock {
     /// A clock that starts now.
     #[must_use]
     pub fn new() -> Self {
-        Self { origin: Instant::now() }
+        Self { origin: tokio::time::Instant::now() }
     }
 }
 
@@ -329,7 +376,7 @@ impl Default for TokioClock {
 #[cfg(feature = "tokio")]
 impl Clock for TokioClock {
     fn now(&self) -> u64 {
-        nanos(Instant::now().saturating_duration_since(self.origin))
+        nanos(tokio::time::Instant::now().saturating_duration_since(self.origin))
     }
 }
 
@@ -438,6 +485,7 @@ macro_rules! clocks_of_this_crate {
 
 clocks_of_this_crate! {
     Monotonic(MonotonicClock),
+    Instant(InstantClock),
     Coarse(CoarseClock),
     Mock(MockClock),
     #[cfg(feature = "tokio")]

@@ -95,6 +95,7 @@
 //! | tests under tokio's paused time | [`TokioClock`] (feature `tokio`) |
 //! | one limiter type for the service and its tests | [`AnyClock`] |
 //! | a clock whose reading costs one load | [`CoarseClock`] |
+//! | windows of hours or days by the system's clock | [`InstantClock`] |
 //! | a fresh start for a key, or for all keys | [`forget`](Limiter::forget), [`clear`](Limiter::clear) |
 //! | changes of quotas at run time, for all keys or for one, and back | [`set_quotas`](Limiter::set_quotas), [`set_quotas_of`](Limiter::set_quotas_of), [`unset_quotas_of`](Limiter::unset_quotas_of) |
 //! | other quotas for the customers of a plan, or a class of endpoints | a [`Tier`], which the request names with its key |
@@ -366,7 +367,7 @@ pub use builder::joint::JointLimiterBuilder;
 pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};
 #[cfg(feature = "tokio")]
 pub use clock::TokioClock;
-pub use clock::{AnyClock, Clock, CoarseClock, MockClock, MonotonicClock};
+pub use clock::{AnyClock, Clock, CoarseClock, InstantClock, MockClock, MonotonicClock};
 pub use counts::{Counts, DecisionCounts};
 pub use decision::{Admission, Decision, Denial, DenialReason, NamedQuotas, QuotaStatus, Status};
 pub use dimensions::{Absent, DimensionKey, Dimensions, Keys};

@@ -12,6 +12,17 @@ fn goes_forward_from_near_zero() {
 }
 
 #[test]
+fn an_instant_clock_reads_the_time_that_has_passed_by_the_system() {
+    let before = std::time::Instant::now();
+    let clock = InstantClock::new();
+    let (any, made) = (AnyClock::from(clock), std::time::Instant::now());
+    for _ in 0..100 {
+        let (least, reading, as_any) = (made.elapsed(), clock.now(), any.now());
+        assert!(nanos(least) <= reading && reading <= as_any && as_any <= nanos(before.elapsed()));
+    }
+}
+
+#[test]
 fn ticks_until_the_last_clone_is_dropped_and_then_joins() {
     let clock = CoarseClock::new(Duration::from_micros(100)).unwrap();
     let shared = Arc::clone(&clock.shared);

@@ -9,9 +9,9 @@ use std::thread;
 
 use tollgate::{
     Admission, AnyClock, AtKeyCap, BuildError, Clock, CoarseClock, CostExceedsLimit, Counts, Decision,
-    DefaultFingerprinter, Denial, DenialReason, DirectLimiter, Fingerprint, HashTwice, JointLimiter, Limiter,
-    LimiterBuilder, ListError, MockClock, MonotonicClock, Penalty, PenaltyError, Quota, QuotaError, SipFingerprinter,
-    Status,
+    DefaultFingerprinter, Denial, DenialReason, DirectLimiter, Fingerprint, HashTwice, InstantClock, JointLimiter,
+    Limiter, LimiterBuilder, ListError, MockClock, MonotonicClock, Penalty, PenaltyError, Quota, QuotaError,
+    SipFingerprinter, Status,
 };
 
 const THREE_A_MINUTE: Quota = Quota::per_minute(3);
@@ -38,6 +38,7 @@ fn limiters_can_be_shared() {
     shared::<DefaultFingerprinter>();
     shared::<SipFingerprinter>();
     shared::<MonotonicClock>();
+    shared::<InstantClock>();
     plain::<Quota>();
     plain::<Decision>();
     plain::<Admission>();

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 #[cfg(feature = "redis")]
 use tollgate::{Algorithm, Quota};
-use tollgate::{AnyClock, Snapshot};
+use tollgate::{AnyClock, InstantClock, Snapshot};
 use tollgate_http::Policies;
 use tollgate_policy::Policy;
 #[cfg(feature = "redis")]
@@ -269,7 +269,7 @@ impl Server {
     /// The limiter, and the number of keys that the snapshot had.
     fn limiter(&self) -> Result<(PolicyLimiter, Option<usize>), ServeError> {
         let builder = self.policy.builder::<[Key]>().map_err(ServeError::InProcess)?;
-        let builder = builder.clock(self.clock.clone().unwrap_or_default());
+        let builder = builder.clock(self.clock.clone().unwrap_or_else(|| InstantClock::new().into()));
         let Some(path) = &self.snapshot else {
             return Ok((builder.build().map_err(ServeError::Build)?, None));
         };

@@ -7,7 +7,8 @@ use core::time::Duration;
 /// `FuturesTimer` (feature `futures-timer`), or one of your own.
 ///
 /// It has to go with the limiter's clock: under paused time of tokio, that is `TokioClock`. With a
-/// clock that stands still, a request waits until that is moved.
+/// clock that stands still, a request waits until that is moved. Timers run by the system's clock. For
+/// waits of hours the limiter should, too: with an `InstantClock`, or with `TokioClock`.
 ///
 /// ```
 /// use std::time::Duration;

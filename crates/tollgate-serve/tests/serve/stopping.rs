@@ -168,3 +168,12 @@ trait AwaitOn: Future + Sized {
 }
 
 impl<F: Future> AwaitOn for F {}
+
+/// The default clock of a limiter may run seconds off in a day, and a client's timer does not.
+#[test]
+fn a_limit_of_a_day_runs_by_the_clock_of_the_system() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let bound = runtime.block_on(server(POLICY).bind(&["127.0.0.1:0".parse().unwrap()])).unwrap();
+    let shown = format!("{bound:?}");
+    assert!(shown.contains("clock: InstantClock"), "{shown}");
+}

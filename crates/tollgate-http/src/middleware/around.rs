@@ -6,6 +6,19 @@ use core::cell::Cell;
 ///
 /// The limits inside know of those around them without a mark on the request: they run within
 /// [`run`](Self::run), on the same thread.
+///
+/// ```
+/// use std::sync::Arc;
+/// use bytes::Bytes;
+/// use tollgate::{DirectLimiter, Quota};
+/// use tollgate_http::middleware::{Limits, Options};
+///
+/// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(5))?);
+/// let limits = Limits::<_, Bytes>::new(limiter, Options::default());
+/// // A middleware does so with each call and poll of the service that it is around.
+/// limits.around::<()>(true).run(|| assert!(limits.notice().is_some(), "the same limit again"));
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Around {
     /// The address of its limiter; zero if that was not asked.

@@ -19,8 +19,6 @@ use hyper::body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-use crate::answer::Text;
-
 /// The bytes of bodies that come, and of answers that are not taken, on one connection.
 const ROOM: usize = 512 * 1024;
 
@@ -162,8 +160,8 @@ pub(crate) struct Answered {
     pub(crate) trailers: Option<HeaderMap>,
 }
 
-impl From<Text> for Answered {
-    fn from(data: Text) -> Self {
+impl From<Bytes> for Answered {
+    fn from(data: Bytes) -> Self {
         Self { data, trailers: None }
     }
 }

@@ -1,4 +1,4 @@
-//! [`by_value!`]: keys that requests pass by value.
+//! `by_value!`: keys that requests pass by value.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 

@@ -70,6 +70,7 @@ impl NamedQuotas {
         self.prepared.get_or_init(|| Box::new(Box::new(make()))).downcast_ref()
     }
 
+    #[cfg(feature = "macros")]
     fn is(&self, dimensions: &[(&str, Arc<[Quota]>)]) -> bool {
         let same = |(own, quotas): &Named, (name, others): &(&str, Arc<[Quota]>)| {
             **own == **name && (Arc::ptr_eq(quotas, others) || quotas == others)

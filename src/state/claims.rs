@@ -39,8 +39,15 @@
 //! words are the old ones, at one instant. From then on a thread that meets one of them sees the
 //! new word, because it finishes the claim first. An aborted claim swaps back what it had swapped.
 //! An abort is right at any time before the decision; a thread aborts only if it saw a word that
-//! was neither the old one nor held. So if a claim is not granted, another thread has changed one
-//! of its words since they were loaded, and has made progress.
+//! was neither the old one nor held, or another life. So if a claim is not granted, another thread
+//! has changed one of its words since they were loaded, or begun a life, and has made progress.
+//!
+//! # Lives
+//!
+//! A key may be forgotten and asked again at the same reading, so that it has the same word in
+//! another life. A part may name a life: then the claim is granted only if the key's life is that one
+//! after the word is held (INV-LIFE). A refund is such a claim, of one part. The life of a later word
+//! was begun before that word was swapped in, so the thread that holds the word sees it.
 //!
 //! # A rebuild
 //!
@@ -69,7 +76,7 @@
 
 use core::ops::Deref;
 
-use super::cell::{AtomicWord, Word};
+use super::cell::{Cell, Word};
 use super::ring::Directory;
 use crate::sync::CachePadded;
 
@@ -81,10 +88,10 @@ use descriptor::{ClaimName, Descriptor, Held, Phase};
 /// The cells of a table, by their names.
 pub(crate) trait Cells {
     /// Keeps the cell's arena.
-    type Word: Deref<Target = AtomicWord>;
+    type Cell: Deref<Target = Cell>;
 
-    /// The word of a cell. `None` if its arena is gone: then the word is frozen.
-    fn word(&self, name: CellName) -> Option<Self::Word>;
+    /// The cell of this name. `None` if its arena is gone: then its word is frozen.
+    fn cell(&self, name: CellName) -> Option<Self::Cell>;
 }
 
 /// The joint claims of a table.
@@ -125,8 +132,8 @@ impl Claims {
         let descriptor = self.descriptor(name.descriptor as usize);
         let Some((phase, len)) = descriptor.join(name.serial) else { return };
         let mut parts: Vec<_> = (0..len).map(|place| descriptor.part(place)).collect();
-        let words: Vec<_> = parts.iter().map(|part| cells.word(part.name)).collect();
-        parts.iter_mut().zip(&words).for_each(|(part, word)| part.word = word.as_deref());
+        let found: Vec<_> = parts.iter().map(|part| cells.cell(part.name)).collect();
+        parts.iter_mut().zip(&found).for_each(|(part, cell)| part.cell = cell.as_deref());
         let worker = Worker { claims: self, cells, name, descriptor, parts: &parts };
         worker.end(match phase {
             Phase::Undecided => worker.install(OWN + descriptor.number_of_helper()),
@@ -169,9 +176,9 @@ struct Worker<'a, C> {
 impl<C: Cells> Worker<'_, C> {
     /// Installs the claim in the words that have none of its installations, and decides it.
     fn install(&self, installation: u64) -> Phase {
-        for (place, &Part { word, old, .. }) in self.parts.iter().enumerate() {
+        for (place, &Part { cell, old, life, .. }) in self.parts.iter().enumerate() {
             while self.descriptor.winner(place) == 0 {
-                let Some(word) = word else { return self.descriptor.decide(Phase::Aborted) };
+                let Some(Cell { word, .. }) = cell else { return self.descriptor.decide(Phase::Aborted) };
                 if word.swap(old, self.held(installation)) {
                     self.descriptor.record(place, installation);
                     break;
@@ -184,14 +191,19 @@ impl<C: Cells> Worker<'_, C> {
                     None => return self.descriptor.decide(Phase::Aborted),
                 }
             }
+            // The word that is held here is of no later life than this. If a `forget` has begun the
+            // next life and is yet to swap the word, the claim may as well come after it.
+            if cell.zip(life).is_some_and(|(cell, life)| cell.hint.life() != life) {
+                return self.descriptor.decide(Phase::Aborted);
+            }
         }
         self.descriptor.decide(Phase::Granted)
     }
 
     /// Releases the held words, and leaves.
     fn end(&self, decided: Phase) -> Phase {
-        for (place, &Part { word, old, new, .. }) in self.parts.iter().enumerate() {
-            let Some(word) = word else { continue };
+        for (place, &Part { cell, old, new, .. }) in self.parts.iter().enumerate() {
+            let Some(Cell { word, .. }) = cell else { continue };
             let winner = self.held(self.descriptor.winner(place));
             if word.swap(winner, if decided == Phase::Granted { new } else { old }) {
                 continue;

@@ -43,26 +43,26 @@ impl Shared {
     }
 }
 
-/// A word in its arena.
-pub(super) struct WordOf {
+/// A cell, which keeps its arena.
+pub(super) struct Kept {
     arena: Arc<Arena>,
     place: usize,
 }
 
-impl Deref for WordOf {
-    type Target = AtomicWord;
+impl Deref for Kept {
+    type Target = Cell;
 
-    fn deref(&self) -> &AtomicWord {
-        &self.arena.cell(self.place).word
+    fn deref(&self) -> &Cell {
+        self.arena.cell(self.place)
     }
 }
 
 impl Cells for Shared {
-    type Word = WordOf;
+    type Cell = Kept;
 
-    fn word(&self, name: CellName) -> Option<WordOf> {
+    fn cell(&self, name: CellName) -> Option<Kept> {
         let arena = self.shards[name.shard as usize].arenas().find(|arena| arena.number >= name.arena)?;
-        (arena.number == name.arena).then_some(WordOf { arena, place: name.place as usize })
+        (arena.number == name.arena).then_some(Kept { arena, place: name.place as usize })
     }
 }
 
@@ -136,15 +136,20 @@ impl Prepared<'_> {
 
     /// The part of a joint claim, of a cell in this shard.
     pub(super) fn part(&self, shard: usize) -> Part<'_> {
-        #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
-        let name = CellName { shard: shard as u32, arena: self.arena.number, place: self.place as u32 };
-        Part { name, word: Some(&self.arena.cell(self.place).word), old: self.old, new: self.new }
+        part(shard, &self.arena, self.place, self.old, self.new)
     }
 
     /// The word is swapped: the key has its place from now on.
     pub(super) fn keep_place(&mut self) {
         self.taken.take().into_iter().for_each(Taken::keep);
     }
+}
+
+/// A part of a claim: of a cell in this shard, in whatever life its key is.
+fn part(shard: usize, arena: &Arena, place: usize, old: Word, new: Word) -> Part<'_> {
+    #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
+    let name = CellName { shard: shard as u32, arena: arena.number, place: place as u32 };
+    Part { name, cell: Some(arena.cell(place)), old, new, life: None }
 }
 
 /// There is no place for another key.
@@ -413,16 +418,31 @@ impl<'a> Context<'a> {
         if self.is_vacant(key) {
             return 0;
         }
-        let refunded = self.change(key, |seat| {
+        let (mut taken, mut lost) = (None, 0);
+        let refunded = loop {
+            let Ok(seat) = self.seat(key, &mut taken) else { break 0 };
             if seat.vacant_until.is_some() || seat.cell().hint.life() != charged.life {
-                return Some((None, 0));
+                break 0;
             }
-            let refunded = seat.version(key).plan.refund(seat.seen(), cost, charged.mark);
-            refunded.map(|(new, permits)| ((permits > 0).then_some(new), permits))
-        });
+            match seat.version(key).plan.refund(seat.seen(), cost, charged.mark) {
+                Some((_, 0)) => break 0,
+                Some((new, permits)) => {
+                    // The key may be forgotten here, and asked again at the same reading, so that its
+                    // word is the one that was seen. A swap would not notice the other life.
+                    let shard = key.shard(self.shared.shards.len().ilog2());
+                    let part = part(shard, &seat.arena, seat.place, seat.word, new);
+                    let of_life = Part { life: Some(charged.life), ..part };
+                    if self.shared.claims.claim(self.shared, &mut [of_life]) {
+                        break permits;
+                    }
+                }
+                None => {}
+            }
+            back_off(&mut lost);
+        };
         // It may have taken a ring.
         self.keep_up(&self.shard.root());
-        refunded.unwrap_or(0)
+        refunded
     }
 
     /// Takes the place of a key away whose permits have expired at `now`, if one of these cells has

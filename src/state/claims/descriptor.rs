@@ -1,6 +1,6 @@
 //! Descriptors of joint claims.
 
-use crate::state::cell::{AtomicWord, Word};
+use crate::state::cell::{Cell, Word};
 use crate::state::sync::{AtomicU64, Ordering, Record};
 
 /// The most cells of one claim.
@@ -20,10 +20,15 @@ pub(crate) struct CellName {
 pub(crate) struct Part<'a> {
     pub(in crate::state) name: CellName,
     /// `None` if its arena is gone: then the word is frozen.
-    pub(in crate::state) word: Option<&'a AtomicWord>,
+    pub(in crate::state) cell: Option<&'a Cell>,
     pub(in crate::state) old: Word,
     pub(in crate::state) new: Word,
+    /// The life that the key has to be in. `None` if any will do.
+    pub(in crate::state) life: Option<u64>,
 }
+
+/// Stands for any life in a descriptor. Lives have fewer bits.
+const ANY_LIFE: u64 = u64::MAX;
 
 /// Names a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,8 +57,8 @@ pub(super) struct Descriptor {
     helpers: AtomicU64,
     /// The first installation of each part; zero while there is none.
     winners: [AtomicU64; MAX_PARTS],
-    /// The name, the old and the new word of each part.
-    parts: [Record<6>; MAX_PARTS],
+    /// The name, the old and the new word of each part, and its life.
+    parts: [Record<7>; MAX_PARTS],
 }
 
 /// The state of a descriptor.
@@ -127,7 +132,7 @@ impl Descriptor {
         self.helpers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A part. Its word is to be found by its name.
+    /// A part. Its cell is to be found by its name.
     pub(super) fn part(&self, place: usize) -> Part<'_> {
         Part::unpack(self.parts[place].read())
     }
@@ -168,16 +173,18 @@ impl Descriptor {
 }
 
 impl Part<'_> {
-    pub(super) fn pack(&self) -> [u64; 6] {
+    pub(super) fn pack(&self) -> [u64; 7] {
         let CellName { shard, arena, place } = self.name;
         let ([old, old_high], [new, new_high]) = (self.old.halves(), self.new.halves());
-        [u64::from(shard) << 32 | u64::from(place), arena, old, old_high, new, new_high]
+        let life = self.life.unwrap_or(ANY_LIFE);
+        [u64::from(shard) << 32 | u64::from(place), arena, old, old_high, new, new_high, life]
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "two halves")]
-    pub(super) fn unpack([name, arena, old, old_high, new, new_high]: [u64; 6]) -> Self {
+    pub(super) fn unpack([name, arena, old, old_high, new, new_high, life]: [u64; 7]) -> Self {
         let name = CellName { shard: (name >> 32) as u32, arena, place: name as u32 };
-        Self { name, word: None, old: Word::of_halves([old, old_high]), new: Word::of_halves([new, new_high]) }
+        let (old, new) = (Word::of_halves([old, old_high]), Word::of_halves([new, new_high]));
+        Self { name, cell: None, old, new, life: Some(life).filter(|&life| life != ANY_LIFE) }
     }
 }
 

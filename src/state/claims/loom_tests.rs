@@ -15,10 +15,10 @@ struct Shelf {
 }
 
 impl<'a> Cells for &'a Shelf {
-    type Word = &'a AtomicWord;
+    type Cell = &'a Cell;
 
-    fn word(&self, name: CellName) -> Option<&'a AtomicWord> {
-        Some(&self.arena.cell(name.place as usize).word)
+    fn cell(&self, name: CellName) -> Option<&'a Cell> {
+        Some(self.arena.cell(name.place as usize))
     }
 }
 
@@ -47,7 +47,7 @@ impl Shelf {
         }
     }
 
-    fn word(&self, place: usize) -> &AtomicWord {
+    fn word(&self, place: usize) -> &crate::state::cell::AtomicWord {
         &self.arena.cell(place).word
     }
 
@@ -59,9 +59,10 @@ impl Shelf {
     fn claim_from(&self, places: [usize; 2], old: [u128; 2]) -> bool {
         let part = |nth: usize| Part {
             name: CellName { shard: 0, arena: 0, place: u32::try_from(places[nth]).unwrap() },
-            word: Some(self.word(places[nth])),
+            cell: Some(self.arena.cell(places[nth])),
             old: Word::of(old[nth]),
             new: Word::of(old[nth] + 1),
+            life: None,
         };
         let granted = self.claims.claim(&self, &mut [part(0), part(1)]);
         if granted {

@@ -12,15 +12,15 @@ mod packed;
 const START: u128 = 100;
 
 struct Shelf {
-    words: Vec<AtomicWord>,
+    cells: Vec<Cell>,
     claims: Claims,
 }
 
 impl<'a> Cells for &'a Shelf {
-    type Word = &'a AtomicWord;
+    type Cell = &'a Cell;
 
-    fn word(&self, name: CellName) -> Option<&'a AtomicWord> {
-        self.words.get(name.place as usize)
+    fn cell(&self, name: CellName) -> Option<&'a Cell> {
+        self.cells.get(name.place as usize)
     }
 }
 
@@ -30,20 +30,20 @@ fn name(place: usize) -> CellName {
 
 impl Shelf {
     fn new(cells: usize) -> Self {
-        let words: Vec<_> = (0..cells).map(|_| AtomicWord::new()).collect();
-        assert!(words.iter().all(|word| word.swap(Word::NEW, Word::of(START))));
-        Self { words, claims: Claims::new() }
+        let cells: Vec<_> = (0..cells).map(|_| Cell::new()).collect();
+        assert!(cells.iter().all(|cell| cell.word.swap(Word::NEW, Word::of(START))));
+        Self { cells, claims: Claims::new() }
     }
 
     /// The word of a cell, once no claim has it.
     fn peek(&self, place: usize) -> Word {
         loop {
-            let word = self.words[place].load();
+            let word = self.cells[place].word.load();
             if !word.is_held() {
                 return word;
             }
             self.claims.finish(&self, word);
-            assert!(self.words[place].load() != word);
+            assert!(self.cells[place].word.load() != word);
         }
     }
 
@@ -51,7 +51,7 @@ impl Shelf {
     fn add(&self, place: usize, sum: i128) {
         loop {
             let word = self.peek(place);
-            if self.words[place].swap(word, plus(word, sum)) {
+            if self.cells[place].word.swap(word, plus(word, sum)) {
                 return;
             }
         }
@@ -66,9 +66,10 @@ impl Shelf {
     fn claim_from(&self, old: &[Word], sums: &[(usize, i128)]) -> bool {
         let part = |(&old, &(place, sum)): (&Word, &(usize, i128))| Part {
             name: name(place),
-            word: Some(&self.words[place]),
+            cell: Some(&self.cells[place]),
             old,
             new: plus(old, sum),
+            life: None,
         };
         self.claims.claim(&self, &mut old.iter().zip(sums).map(part).collect::<Vec<_>>())
     }
@@ -77,7 +78,7 @@ impl Shelf {
     fn freeze(&self, place: usize) {
         loop {
             let word = self.peek(place);
-            if self.words[place].swap(word, word.frozen()) {
+            if self.cells[place].word.swap(word, word.frozen()) {
                 return;
             }
         }
@@ -85,12 +86,12 @@ impl Shelf {
 
     /// What was added to each cell. No claim has one.
     fn sums(&self) -> Vec<i128> {
-        let sum = |word: &AtomicWord| {
-            let word = word.load();
+        let sum = |cell: &Cell| {
+            let word = cell.word.load();
             assert!(!word.is_held(), "{word:?}");
             i128::try_from(word.state()).unwrap() - i128::try_from(START).unwrap()
         };
-        self.words.iter().map(sum).collect()
+        self.cells.iter().map(sum).collect()
     }
 
     fn descriptors(&self) -> usize {
@@ -168,7 +169,7 @@ fn a_helper_finishes_a_claim() {
         let shelf = Shelf::new(3);
         let thread = scope(|scope| {
             let thread = stopped(scope, steps, || shelf.claim(&[(0, 1), (1, 1), (2, 1)]))?;
-            let held = shelf.words[0].load().is_held();
+            let held = shelf.cells[0].word.load().is_held();
             shelf.peek(0);
             if held {
                 helped += 1;
@@ -238,7 +239,7 @@ fn a_helper_of_an_aborted_claim_comes_late() {
         let ended = scope(|scope| {
             // It holds the first word.
             let owner = stopped(scope, 11, || shelf.claim_from(&loaded, &sums)).unwrap();
-            assert!(shelf.words[0].load().is_held());
+            assert!(shelf.cells[0].word.load().is_held());
             let Some(helper) = stopped(scope, steps, || shelf.peek(0)) else {
                 assert!(!owner.finish());
                 return true;
@@ -267,7 +268,7 @@ fn a_claim_is_not_aborted_by_one_that_is() {
         let wrong = [Word::of(START), Word::of(START + 1)];
         let ended = scope(|scope| {
             let aborted = stopped(scope, 6, || shelf.claim_from(&wrong, &[(0, 1), (1, 1)])).unwrap();
-            assert!(shelf.words[0].load().is_held());
+            assert!(shelf.cells[0].word.load().is_held());
             let Some(next) = stopped(scope, steps, || shelf.claim_from(&[Word::of(START); 2], &[(0, 5), (2, 5)]))
             else {
                 return true;
@@ -292,9 +293,9 @@ fn a_word_of_a_claim_that_is_over_finishes_no_other() {
     assert!(shelf.claim(&[(0, 1), (1, 1)]));
     scope(|scope| {
         let owner = stopped(scope, 8, || shelf.claim(&[(0, 1), (1, 1)])).unwrap();
-        assert_eq!(shelf.words[0].load(), word(1));
+        assert_eq!(shelf.cells[0].word.load(), word(1));
         shelf.claims.finish(&&shelf, word(0));
-        assert_eq!(shelf.words[0].load(), word(1), "it is as it was");
+        assert_eq!(shelf.cells[0].word.load(), word(1), "it is as it was");
         assert!(owner.finish());
         // Serial numbers repeat, in the end. No thread joins a claim that is being written.
         let owner = stopped(scope, 4, || shelf.claim(&[(0, 1), (1, 1)])).unwrap();
@@ -317,9 +318,9 @@ fn a_late_abort_changes_nothing() {
         scope(|scope| {
             let mut owner = stopped(scope, 6, || shelf.claim_from(&loaded, &[(0, 1), (1, 1)])).unwrap();
             let helper = stopped(scope, steps, || shelf.peek(0));
-            shelf.words[1].swap(Word::of(START + 7), Word::of(START)).then_some(()).unwrap();
+            shelf.cells[1].word.swap(Word::of(START + 7), Word::of(START)).then_some(()).unwrap();
             // Up to the decision.
-            while !shelf.words[1].load().is_held() && owner.step() {}
+            while !shelf.cells[1].word.load().is_held() && owner.step() {}
             (0..3).for_each(|_| {
                 owner.step();
             });
@@ -340,7 +341,7 @@ fn a_stopped_thread_keeps_one_descriptor() {
         let shelf = Shelf::new(2);
         scope(|scope| {
             let owner = stopped(scope, 9, || shelf.claim(&[(0, 1), (1, 1)])).unwrap();
-            assert!(shelf.words[0].load().is_held());
+            assert!(shelf.cells[0].word.load().is_held());
             let helper = Thread::spawn(scope, || shelf.peek(0));
             let mut helper = Some(helper);
             (0..steps).for_each(|_| {
@@ -363,11 +364,12 @@ fn a_claim_on_a_frozen_word_or_an_arena_that_is_gone_is_aborted() {
     for steps in 0..12 {
         let shelf = Shelf::new(2);
         shelf.freeze(1);
-        let word = AtomicWord::new();
-        assert!(word.swap(Word::NEW, Word::NEW.frozen()));
+        let cell = Cell::new();
+        assert!(cell.word.swap(Word::NEW, Word::NEW.frozen()));
         // Helpers find no cell of this name.
-        let gone = Part { name: name(7), word: Some(&word), old: Word::NEW, new: Word::of(1) };
-        let part = Part { name: name(0), word: Some(&shelf.words[0]), old: Word::of(START), new: Word::of(1) };
+        let old = Word::of(START);
+        let part = Part { name: name(0), cell: Some(&shelf.cells[0]), old, new: Word::of(1), life: None };
+        let gone = Part { name: name(7), cell: Some(&cell), old: Word::NEW, ..part };
         scope(|scope| {
             let owner = stopped(scope, steps, || shelf.claims.claim(&&shelf, &mut [gone, part])).unwrap();
             assert_eq!(shelf.peek(0), Word::of(START));
@@ -375,5 +377,27 @@ fn a_claim_on_a_frozen_word_or_an_arena_that_is_gone_is_aborted() {
             assert!(!shelf.claim_from(&[Word::of(START), Word::of(START)], &[(0, 1), (1, 1)]));
         });
         assert_eq!(shelf.sums(), [0, 0]);
+    }
+}
+
+/// The owner and the helper see the life that ended before the word was held.
+#[test]
+fn a_claim_of_an_earlier_life_is_aborted() {
+    for steps in 0..12 {
+        for ended in [false, true] {
+            let shelf = Shelf::new(1);
+            let (life, cell) = (Some(shelf.cells[0].hint.life()), Some(&shelf.cells[0]));
+            let (old, new) = (Word::of(START), Word::of(START + 1));
+            let part = Part { name: name(0), cell, old, new, life };
+            if ended {
+                shelf.cells[0].hint.end_life();
+            }
+            scope(|scope| {
+                let Some(owner) = stopped(scope, steps, || shelf.claims.claim(&&shelf, &mut [part])) else { return };
+                shelf.peek(0);
+                assert_eq!(owner.finish(), !ended, "after {steps} steps");
+            });
+            assert_eq!(shelf.sums(), [i128::from(!ended)], "after {steps} steps");
+        }
     }
 }

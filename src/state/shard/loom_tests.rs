@@ -369,3 +369,27 @@ fn loom_shard_claims_of_an_account_beside_a_rebuild() {
         model.check_places();
     });
 }
+
+/// The word may be the one that the refund saw, in another life. A request of the other thread may
+/// finish the refund.
+#[test]
+fn loom_shard_a_refund_beside_another_life() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    check_model(&builder, || {
+        let window = Quota::fixed_window(1, Duration::from_nanos(9));
+        let (world, clock) = (World::new(&[window], 9, 3), Ticks(AtomicU64::new(0)));
+        let (_, charged) = world.decide(A, 1, &clock).unwrap();
+        let both = Arc::new((world, clock));
+        let refund = loom::thread::spawn({
+            let both = Arc::clone(&both);
+            move || both.0.with(&both.1).refund(key(A), 1, charged)
+        });
+        let (world, clock) = &*both;
+        world.forget(A, clock);
+        assert!(world.decide(A, 1, clock).unwrap().0.is_admitted());
+        let _ = world.left(A, clock);
+        let _ = refund.join().unwrap();
+        assert!(!world.decide(A, 1, clock).unwrap().0.is_admitted());
+    });
+}

@@ -1,12 +1,16 @@
 //! Many keys beside lists of stamps, through rebuilds; and threads.
 
+use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::{Barrier, Mutex};
+use std::thread::scope;
 
 use proptest::prelude::*;
 
-use super::kit::{Answer, At, World, log};
+use super::kit::{Answer, At, World, key, log};
+use crate::quota::Quota;
 use crate::state::cell::time_of;
+use crate::state::sync::stepped_kit::Thread;
 use crate::sync::plain;
 
 const LIMIT: u32 = 5;
@@ -101,6 +105,46 @@ fn a_forgotten_key_gets_no_permit_before_it_was_forgotten() {
     assert_eq!((world.left(0, &At(50)), world.taken()), (None, 0));
     assert_eq!(world.ask(0, LIMIT, &At(9)), Answer::Admitted { stamp: 50 });
     assert_eq!(world.ask(0, 1, &At(60)), Answer::Denied { wait_ns: 90 });
+}
+
+/// A refund stops before any of its steps. The key is forgotten and asked again at the same reading,
+/// so that its word is the one that the refund saw.
+#[test]
+fn a_refund_of_an_earlier_life_gives_nothing_back() {
+    let window = Duration::from_nanos(WINDOW);
+    let quotas = [
+        log(1, WINDOW),
+        Quota::quantised_log(1, window, window / 10),
+        Quota::fixed_window(1, window),
+        Quota::sliding_counter(1, window),
+        Quota::token_bucket(1, 1, window),
+    ];
+    for quota in quotas {
+        let mut late = 0;
+        for steps in 0.. {
+            let (world, clock) = (World::new(&[quota.clone()], CAP, 0), At(5));
+            let (_, charged) = world.decide(0, 1, &clock).unwrap();
+            let has_ended = scope(|scope| {
+                let mut refund = Thread::spawn(scope, || world.with(&clock).refund(key(0), 1, charged));
+                (0..steps).for_each(|_| {
+                    refund.step();
+                });
+                if refund.has_ended() {
+                    return true;
+                }
+                world.forget(0, &clock);
+                assert!(world.decide(0, 1, &clock).unwrap().0.is_admitted());
+                late += u32::from(refund.finish() == 0);
+                false
+            });
+            let another = world.decide(0, 1, &clock).unwrap().0;
+            assert_eq!(another.is_admitted(), has_ended, "{quota:?} after {steps} steps");
+            if has_ended {
+                break;
+            }
+        }
+        assert!(late > 3, "{quota:?}");
+    }
 }
 
 #[test]

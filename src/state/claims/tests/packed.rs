@@ -15,6 +15,7 @@ proptest! {
         installation in 0..1_u64 << 61,
         name: (u32, u64, u32),
         words in prop::array::uniform2(0..1_u128 << 126),
+        life in prop::option::of(0..1_u64 << 62),
     ) {
         for phase in [Phase::Free, Phase::Undecided, Phase::Granted, Phase::Aborted] {
             let state = State { serial, workers, parts, phase };
@@ -25,8 +26,7 @@ proptest! {
         prop_assert!(Held::of(held.pack().frozen()).is_none() && Held::of(Word::of(words[0])).is_none());
         let name = CellName { shard: name.0, arena: name.1, place: name.2 };
         let [old, new] = words.map(Word::of);
-        let part = Part { name, word: Some(&AtomicWord::new()), old, new };
-        let unpacked = Part::unpack(part.pack());
-        prop_assert_eq!((unpacked.name, unpacked.old, unpacked.new), (name, old, new));
+        let unpacked = Part::unpack(Part { name, cell: None, old, new, life }.pack());
+        prop_assert_eq!((unpacked.name, unpacked.old, unpacked.new, unpacked.life), (name, old, new, life));
     }
 }

@@ -82,10 +82,10 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 ///
 /// **Rate.** A limiter is exact by the readings of its clock. The rate of this one is measured once in
 /// a process, beside the clock of the system, in some milliseconds. Of 100 processes 90 run within 3
-/// millionths of that clock, a quarter of a second a day. There is no bound: a thread that is
-/// interrupted while it measures gets another rate for good. Of 7,200 processes on a busy machine the
-/// worst was slow by 1,132 millionths, which are 98 seconds a day. For windows and waits of hours and
-/// days there is the [`InstantClock`].
+/// millionths of that clock, a quarter of a second a day. No bound is known: of 7,200 processes on a
+/// busy machine the worst was slow by 1,132 millionths, which are 98 seconds a day. Why some are
+/// that far off was not measured. For windows and waits of hours and days there is the
+/// [`InstantClock`].
 ///
 /// Clones have the same origin, so limiters with clones of one clock share one time.
 ///

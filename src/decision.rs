@@ -11,6 +11,7 @@ mod written;
 
 pub(crate) use answer::FastDecision;
 pub use answer::{Admission, Decision};
+pub(crate) use denial::Shadowed;
 pub use denial::{Denial, DenialReason};
 pub use named::NamedQuotas;
 #[cfg(feature = "macros")]

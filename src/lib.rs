@@ -122,7 +122,7 @@
 //! | an even outflow, where each request gets a [delay](Admission::delay) | [`Quota::leaky_queue`] |
 //! | a plain count per window | [`Quota::fixed_window`], [`aligned`](Quota::aligned) to full minutes |
 //! | at most N permits in any window, for limits in the millions: each permit is free again up to one step late | [`Quota::quantised_log`] |
-//! | nearly at most N permits in any window, for limits to 65,535, in the 32 bytes of a cell | [`Quota::sliding_counter`] |
+//! | nearly at most N permits in any window, for limits of 10 to 65,535, in the 32 bytes of a cell | [`Quota::sliding_counter`] |
 //! | a rate that rises after a pause, for what is slow then | [`Quota::warm_up`] |
 //!
 //! # Recipes

@@ -4,7 +4,7 @@
 use once_cell::race::OnceBox;
 
 use crate::counts::Tally;
-use crate::decision::Decision;
+use crate::decision::{Decision, Shadowed};
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
 use crate::lists::Lists;
@@ -104,14 +104,19 @@ impl Modes {
         on.filter(|(_, it)| it.is_on()).map(|(dimension, it)| (dimension, &it.table))
     }
 
+    /// The dimensions of these keys that are in shadow mode.
+    pub(crate) fn shadowed(&self, keys: &[Option<Fingerprint>]) -> Shadowed {
+        let enforced = parts_below(self.enforced_percent());
+        Shadowed::of(|dimension| matches!(keys.get(dimension), Some(&Some(key)) if part(key) >= enforced))
+    }
+
     /// The decision to return. If each of the keys that deny is in shadow mode, the denial becomes an
     /// admission, and is counted unless the request peeks. `keys` are those of the request, by
     /// dimension.
     pub(crate) fn show(&self, decision: Decision, keys: &[Option<Fingerprint>], peeks: bool) -> Decision {
         let Decision::Denied(denial) = decision else { return decision };
-        let enforced = parts_below(self.enforced_percent());
-        let is_outside = |dimension: usize| keys[dimension].is_some_and(|key| part(key) >= enforced);
-        if !denial.violated().all(is_outside) {
+        let shadowed = self.shadowed(keys);
+        if !denial.violated().all(|dimension| shadowed.has(dimension)) {
             return decision;
         }
         if let Some(overruled) = self.overruled.get().filter(|_| !peeks) {

@@ -127,7 +127,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
 
         /// Enforces the limits for this percentage of the keys of each dimension, 0 to 100, as
         /// [`LimiterBuilder::enforced_percent`](crate::LimiterBuilder::enforced_percent); 100 by
-        /// default. A request is denied if one of the keys that deny it is among them.
+        /// default. A request is denied if one of the keys that deny it is among them, and its wait is
+        /// that of these.
         ///
         /// ```
         /// use tollgate::{JointLimiter, Quota};

@@ -2,6 +2,21 @@
 
 use core::time::Duration;
 
+/// The dimensions whose keys are in shadow mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Shadowed(u8);
+
+impl Shadowed {
+    /// Those of the first eight dimensions for which it is so.
+    pub(crate) fn of(is_shadowed: impl Fn(usize) -> bool) -> Self {
+        Self((0..8).filter(|&dimension| is_shadowed(dimension)).fold(0, |all, dimension| all | 1 << dimension))
+    }
+
+    pub(crate) fn has(self, dimension: usize) -> bool {
+        self.0 & (1 << dimension) != 0
+    }
+}
+
 /// A denied request: the reason, and the time to wait.
 ///
 /// Its `Display` has the wait in whole seconds, rounded up.
@@ -29,7 +44,7 @@ pub struct Denial {
     dimension: u8,
     /// A bit for each dimension that denies.
     violated: u8,
-    /// A bit for each of these dimensions whose quota denies.
+    /// A bit for each of these dimensions whose quota denies for a time.
     by_quota: u8,
     /// The place of the [`NamedQuotas`](super::NamedQuotas), counted from one.
     pub(super) named: u16,
@@ -48,14 +63,17 @@ impl Denial {
     pub(crate) fn in_dimension(self, dimension: usize) -> Self {
         let dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
         let violated = 1_u8.checked_shl(dimension.into()).unwrap_or(0);
-        Self { dimension, violated, by_quota: if self.by_quota == 0 { 0 } else { violated }, ..self }
+        let is_for_a_time = self.by_quota > 0 && !self.never_fits();
+        Self { dimension, violated, by_quota: if is_for_a_time { violated } else { 0 }, ..self }
     }
 
     /// The denial of a request that is denied for both reasons. It has the longer wait with its
-    /// reason, and both dimensions.
-    pub(crate) fn and(self, other: Self) -> Self {
+    /// reason, and both dimensions. A wait of a key in shadow mode counts only beside others such:
+    /// once the others are over, the request is admitted.
+    pub(crate) fn and(self, other: Self, shadowed: Shadowed) -> Self {
         let violated = self.violated | other.violated;
-        let longer = if other.retry_after_ns > self.retry_after_ns { other } else { self };
+        let rank = |denial: Self| (!shadowed.has(denial.dimension()), denial.retry_after_ns);
+        let longer = if rank(other) > rank(self) { other } else { self };
         Self { violated, by_quota: self.by_quota | other.by_quota, ..longer }
     }
 
@@ -66,7 +84,9 @@ impl Denial {
     /// place may be free: no place is free sooner, unless a key is forgotten or refunded, or quotas
     /// change. After the wait there may be no place either, and then the denial has another wait:
     /// the keys that hold the places may have been granted more permits, or other new keys were
-    /// faster. On the deny list ([`DenialReason::DenyList`]) no wait helps, and it is
+    /// faster. A wait for another reason tells nothing of places: after it, a new key of the request
+    /// may find none, or one in which a bucket that [starts](crate::Quota::starting_with) low begins to
+    /// fill. On the deny list ([`DenialReason::DenyList`]) no wait helps, and it is
     /// [`Duration::MAX`]. Note that `Instant::now() + Duration::MAX` panics.
     #[must_use]
     pub const fn retry_after(&self) -> Duration {
@@ -101,7 +121,7 @@ impl Denial {
         self.retry_after_ns == Self::NEVER && matches!(self.reason, DenialReason::Quota)
     }
 
-    /// The dimensions that deny by their quotas.
+    /// The dimensions that deny by their quotas, for a time.
     pub(crate) fn violated_quotas(self) -> impl Iterator<Item = usize> {
         (0..8).filter(move |dimension| self.by_quota & (1 << dimension) != 0)
     }

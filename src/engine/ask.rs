@@ -4,7 +4,7 @@
 use super::Engine;
 use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
 use crate::clock::Clock;
-use crate::decision::{Decision, Denial, DenialReason, Left, Status};
+use crate::decision::{Decision, Denial, DenialReason, Left, Shadowed, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::lists::{List, ListError, Lists};
@@ -74,10 +74,12 @@ impl<C: Clock, F> Engine<C, F> {
 
     #[cold]
     fn limit_below(&self, keys: &[Option<Fingerprint>], cost: u32, denial: Denial) -> Result<(), CostExceedsLimit> {
-        let limit_of = |dimension| Some(self.table.version_for(keys[dimension]?, |version| version.most));
-        // There is none if it has been raised meanwhile.
-        let below = denial.violated_quotas().filter_map(limit_of).find(|&limit| limit < cost);
-        below.map_or(Ok(()), |limit| Err(CostExceedsLimit::new(cost, limit)))
+        let limit = keys[denial.dimension()].map(|key| self.table.version_for(key, |version| version.most));
+        match limit {
+            Some(limit) if limit < cost => Err(CostExceedsLimit::new(cost, limit)),
+            // It has been raised meanwhile.
+            _ => Ok(()),
+        }
     }
 
     /// Decides a request, with the permits left.
@@ -134,17 +136,18 @@ impl<C: Clock, F> Engine<C, F> {
         let (mut unlisted, mut blocks): (Together, Blocks) = Default::default();
         let unlisted = &mut unlisted[..keys.len()];
         unlisted.copy_from_slice(keys);
-        if let Some(status) = self.by_lists(modes, unlisted) {
+        let shadowed = modes.shadowed(keys);
+        if let Some(status) = self.by_lists(modes, unlisted, shadowed) {
             return status;
         }
-        let (clock, asked) = (Noted::new(&self.clock), self.asked(unlisted, ask));
+        let (clock, asked) = (Noted::new(&self.clock), Asked { shadowed, ..self.asked(unlisted, ask) });
         for (block, key) in blocks.iter_mut().zip(asked.keys) {
             *block = key.and_then(|key| self.penalties(modes, key)?.blocked_until(key, &clock));
         }
         if !ask.peeks && blocks.iter().any(Option::is_some) {
             // Ask the quotas, too: their wait may be longer than the block.
             let status = self.table.refuse(asked, &clock);
-            return with_blocks(status, &blocks, ask.cost, clock.last(), &clock);
+            return with_blocks(status, &blocks, asked, clock.last(), &clock);
         }
         let (status, told_at) = (self.by_quotas(asked, &clock, refundable), clock.last());
         let denial = status.denial().filter(|denial| !ask.peeks && !denial.never_fits());
@@ -152,7 +155,7 @@ impl<C: Clock, F> Engine<C, F> {
             let key = asked.keys[dimension];
             blocks[dimension] = key.and_then(|key| self.penalties(modes, key)?.note_denial(key, &clock));
         }
-        with_blocks(status, &blocks, ask.cost, told_at, &clock)
+        with_blocks(status, &blocks, asked, told_at, &clock)
     }
 
     /// The answer of the quotas.
@@ -167,7 +170,7 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// The answer of the lists to a request with a denied key, or with none but allowed keys.
     /// Otherwise removes the allowed keys, so that their dimensions are not asked.
-    fn by_lists(&self, modes: &Modes, keys: &mut [Option<Fingerprint>]) -> Option<Status> {
+    fn by_lists(&self, modes: &Modes, keys: &mut [Option<Fingerprint>], shadowed: Shadowed) -> Option<Status> {
         let lists = modes.lists.as_ref()?;
         let mut status = Status::nothing();
         for (dimension, place) in keys.iter_mut().enumerate() {
@@ -179,7 +182,7 @@ impl<C: Clock, F> Engine<C, F> {
                 List::Deny => {
                     status.left.set(limits.map(|limit| Left::none_for(limit, Denial::NEVER)));
                     let denial = Denial::new(Denial::NEVER, DenialReason::DenyList, 0).in_dimension(dimension);
-                    let all = status.denial().map_or(denial, |others| others.and(denial));
+                    let all = status.denial().map_or(denial, |others| others.and(denial, shadowed));
                     status = status.decided(Decision::Denied(all), 1);
                 }
                 List::Allow => {
@@ -192,7 +195,8 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     pub(super) fn asked<'a>(&self, keys: &'a [Option<Fingerprint>], ask: Ask) -> Asked<'a> {
-        Asked { keys, ask, admits_without_place: self.at_key_cap() == AtKeyCap::Admit }
+        let admits_without_place = self.at_key_cap() == AtKeyCap::Admit;
+        Asked { keys, ask, admits_without_place, shadowed: Shadowed::default() }
     }
 
     /// Refunds the permits of these charges that still count, and returns how many. Of several
@@ -215,10 +219,17 @@ impl<C: Clock, F> Engine<C, F> {
 }
 
 /// The answer of the quotas, told at the reading `told_at`, and of the blocks. A blocked key has no
-/// permits until its block ends, and is denied by it, whatever its quota answers. Of all denials
-/// the one with the longest wait is told.
-fn with_blocks<C: Clock>(mut status: Status, blocks: &Blocks, cost: u32, told_at: u64, clock: &Noted<'_, C>) -> Status {
-    if blocks.iter().all(Option::is_none) || status.denial().is_some_and(Denial::never_fits) {
+/// permits until its block ends, and is denied by it, whatever its quota answers, unless the cost
+/// is an error. Of all denials the one with the longest wait is told.
+fn with_blocks<C: Clock>(
+    mut status: Status,
+    blocks: &Blocks,
+    Asked { ask, shadowed, .. }: Asked<'_>,
+    told_at: u64,
+    clock: &Noted<'_, C>,
+) -> Status {
+    let is_error = |denial: Denial| denial.never_fits() && !shadowed.has(denial.dimension());
+    if blocks.iter().all(Option::is_none) || status.denial().is_some_and(is_error) {
         return status;
     }
     // A block may have ended since it was read.
@@ -232,15 +243,19 @@ fn with_blocks<C: Clock>(mut status: Status, blocks: &Blocks, cost: u32, told_at
         });
     }
     let by_quotas = status.denial().map(|denial| {
+        if denial.never_fits() {
+            return denial;
+        }
         let denial = denial.after(from_now(told_at.saturating_add(denial.wait_ns())));
-        match blocks[denial.dimension()] {
-            Some(_) => by_block(denial.dimension(), denial.wait_ns()).and(denial),
+        // A wait for a place is told as such, because it may not be the last one.
+        match blocks[denial.dimension()].filter(|_| denial.reason() == DenialReason::Quota) {
+            Some(_) => by_block(denial.dimension(), denial.wait_ns()).and(denial, shadowed),
             None => denial,
         }
     });
     let by_blocks = blocked().map(|(dimension, until)| by_block(dimension, from_now(until)));
-    match by_blocks.chain(by_quotas).reduce(Denial::and) {
-        Some(denial) => status.decided(Decision::Denied(denial), cost),
+    match by_quotas.into_iter().chain(by_blocks).reduce(|all, other| all.and(other, shadowed)) {
+        Some(denial) => status.decided(Decision::Denied(denial), ask.cost),
         None => status,
     }
 }

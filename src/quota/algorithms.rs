@@ -235,9 +235,18 @@ impl Quota {
     ///
     /// A request of cost n that comes `elapsed` after the start of the current window is admitted
     /// if and only if `current + previous * (window - elapsed) / window + n <= limit`, in exact
-    /// arithmetic. The rule assumes that the permits of the previous window are evenly spread. If
-    /// they are not, a moving window may hold more than `limit`. A key takes its cell, where the
-    /// log takes 8 bytes more per permit.
+    /// arithmetic. A key takes its cell, where the log takes 8 bytes more per permit.
+    ///
+    /// **For limits of 10 and more.** The rule assumes that the permits of the previous window are
+    /// evenly spread, and it counts whole ones. So it errs, the more the smaller the limit N:
+    ///
+    /// - If a client sends N requests a window at even intervals, one of them is denied. N - 1 of N
+    ///   are admitted: half for a limit of 2, 80 % for 5, 90 % for 10, 99 % for 100. For a limit of
+    ///   1, too, it is half. One that sends N - 1 so is never denied.
+    /// - If the permits came late in the previous window, a moving window may hold more than N
+    ///   permits: up to 2N - 1.
+    ///
+    /// For smaller limits take [`Quota::new`]. It is exact, and its stamps take little memory.
     ///
     /// - `limit()`: the given limit, at most [`MAX_COUNTER_LIMIT`](Self::MAX_COUNTER_LIMIT). No
     ///   request can be granted more.

@@ -8,7 +8,7 @@ use super::shard::{Full, Prepared, back_off};
 use super::table::{Refundable, Table};
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
-use crate::decision::{Admission, Decision, Denial, DenialReason, PerQuota, Status};
+use crate::decision::{Admission, Decision, Denial, DenialReason, PerQuota, Shadowed, Status};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 
@@ -21,6 +21,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) ask: Ask,
     /// Whether a key without a place is skipped.
     pub(crate) admits_without_place: bool,
+    /// The keys whose denials are overruled.
+    pub(crate) shadowed: Shadowed,
 }
 
 impl Asked<'_> {
@@ -32,13 +34,13 @@ impl Asked<'_> {
 
 /// The answers of some keys and of one more. Of all denials, the one with the longest wait, which
 /// names the others.
-fn and(all: Decision, (dimension, another): (usize, Decision)) -> Decision {
+fn and(all: Decision, (dimension, another): (usize, Decision), shadowed: Shadowed) -> Decision {
     match (all, another) {
         (Decision::Admitted(all), Decision::Admitted(another)) => Decision::Admitted(another.and(all)),
         (Decision::Denied(_), Decision::Admitted(_)) => all,
         (Decision::Admitted(_), Decision::Denied(another)) => Decision::Denied(another.in_dimension(dimension)),
         (Decision::Denied(all), Decision::Denied(another)) => {
-            Decision::Denied(all.and(another.in_dimension(dimension)))
+            Decision::Denied(all.and(another.in_dimension(dimension), shadowed))
         }
     }
 }
@@ -82,7 +84,8 @@ impl Table {
                 let (may_fit, is_single) = (!denial.never_fits(), asked.present().nth(1).is_none());
                 // Of one key with a place the attempt has the answer, and counts a refused request.
                 if !is_single || is_at_cap || !may_fit {
-                    if has_new && may_fit {
+                    // Otherwise the cost is an error.
+                    if has_new && (may_fit || asked.shadowed.has(denial.dimension())) {
                         self.open(asked, clock);
                     }
                     if is_at_cap && may_fit {
@@ -186,7 +189,8 @@ impl Table {
     /// Takes one permit of a key, if it has one. Returns whether it did; `None` if there is no place
     /// for the key.
     pub(crate) fn takes_one(&self, key: Fingerprint, clock: &dyn Clock) -> Option<bool> {
-        let asked = Asked { keys: &[Some(key)], ask: Ask::acquire(1), admits_without_place: false };
+        let (ask, shadowed) = (Ask::acquire(1), Shadowed::default());
+        let asked = Asked { keys: &[Some(key)], ask, admits_without_place: false, shadowed };
         match self.acquire(asked, clock, None, None) {
             Decision::Admitted(_) => Some(true),
             Decision::Denied(denial) => (denial.reason() == DenialReason::Quota).then_some(false),
@@ -239,13 +243,13 @@ impl Table {
                 continue;
             }
             new += u64::from(takes_place);
-            all.status.decision = and(all.status.decision, (dimension, decision));
+            all.status.decision = and(all.status.decision, (dimension, decision), asked.shadowed);
         }
         // If quotas deny the request, they alone are named.
         if let Some((dimension, wait_ns)) = without_place.filter(|_| all.status.is_admitted()) {
             all.status.left.change_in(dimension, |left| left.denied(|wait| wait.max(wait_ns)));
             let denied = Decision::Denied(Denial::new(wait_ns, DenialReason::KeyCap, 0));
-            all.status.decision = and(all.status.decision, (dimension, denied));
+            all.status.decision = and(all.status.decision, (dimension, denied), asked.shadowed);
         }
         all.status.left.denied = if all.status.is_denied() { asked.ask.cost } else { 0 };
         Some(all)
@@ -268,7 +272,7 @@ impl Table {
     pub(super) fn open_low(&self, key: Key, ask: Ask, clock: &dyn Clock) {
         let with = self.with(key, clock);
         let (decision, is_known) = with.peek(key, ask, &mut { PerQuota::NONE });
-        if !is_known && decision.is_denied() {
+        if !is_known && matches!(decision, Decision::Denied(denial) if !denial.never_fits()) {
             if self.free_places() == 0 {
                 let _ = self.make_room(1, clock);
             }

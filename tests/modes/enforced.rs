@@ -1,7 +1,10 @@
 //! Limits that are enforced for a percentage of the keys.
 
+use std::time::Duration;
+
 use tollgate::{
-    BuildError, CostExceedsLimit, DefaultFingerprinter, JointLimiter, Limiter, MockClock, Quota, SipFingerprinter,
+    Absent, BuildError, CostExceedsLimit, Decision, DefaultFingerprinter, DenialReason, JointLimiter, Limiter,
+    MockClock, Penalty, Quota, SipFingerprinter,
 };
 
 const KEYS: u64 = 2_000;
@@ -108,5 +111,79 @@ fn a_percentage_of_numbers_in_a_row_is_about_that() {
         let limiter = builder.fingerprinter(seeded(seed)).build().unwrap();
         let enforced = (0..500_u64).filter(|key| limiter.try_acquire_many([key; 2])[1].is_denied()).count();
         assert!((20..=95).contains(&enforced), "seed {seed}: {enforced} of 500 keys, 50 expected");
+    }
+}
+
+/// By the side of a user and of a tenant: whether the limit is enforced for each.
+fn sides(limiter: &JointLimiter<(u64, u64), MockClock>, key: u64) -> [bool; 2] {
+    let is_denied = [(Some(key), None), (None, Some(key))].map(|keys| {
+        assert!(limiter.try_acquire(keys).unwrap().is_admitted());
+        limiter.try_acquire(keys).unwrap().is_denied()
+    });
+    assert!(limiter.forget((key, key)).unwrap());
+    is_denied
+}
+
+/// Once the others are over, the request is admitted.
+#[test]
+fn the_wait_of_a_key_outside_counts_only_if_all_that_deny_are_outside() {
+    let [short, long] = [10, 100].map(Duration::from_nanos);
+    let limiter = JointLimiter::<(u64, u64)>::builder()
+        .dimension("user", [Quota::new(1, long)])
+        .dimension("tenant", [Quota::new(1, short)])
+        .enforced_percent(50)
+        .clock(MockClock::new())
+        .fingerprinter(seeded(3))
+        .build()
+        .unwrap();
+    for key in 0..50 {
+        let sides = sides(&limiter, key);
+        assert!(limiter.try_acquire((key, key)).unwrap().is_admitted());
+        let (wait, dimension) = if sides == [false, true] { (short, 1) } else { (long, 0) };
+        for decision in [limiter.try_acquire((key, key)).unwrap(), limiter.peek((key, key)).unwrap().decision()] {
+            let denial = match decision {
+                Decision::Admitted(admission) => admission.overruled().unwrap(),
+                Decision::Denied(denial) => denial,
+            };
+            assert_eq!(decision.is_denied(), sides != [false, false], "{key}");
+            assert_eq!((denial.retry_after(), denial.dimension()), (wait, dimension), "{key}: {sides:?}");
+            assert!(denial.violated().eq([0, 1]));
+        }
+    }
+}
+
+/// A cost above the limit of a key outside is no error. The block of a key inside denies it all the
+/// same, and a quota inside tells its own wait.
+#[test]
+fn a_cost_above_the_limit_of_a_key_outside_leaves_the_others_to_decide() {
+    let nanos = Duration::from_nanos;
+    let limiter = |tenants| {
+        JointLimiter::<(u64, u64)>::builder()
+            .dimension("user", [Quota::new(1, nanos(100))])
+            .dimension("tenant", [tenants])
+            .penalty(1, Penalty::new(1, nanos(1_000), nanos(1_000)))
+            .enforced_percent(50)
+            .clock(MockClock::new())
+            .fingerprinter(seeded(3))
+            .build()
+            .unwrap()
+    };
+    let limiters = [Quota::new(2, nanos(10)), Quota::token_bucket(2, 1, nanos(5)).starting_with(0)].map(limiter);
+    let sided = (0..200).filter(|&key| sides(&limiter(Quota::new(1, nanos(10))), key) == [false, true]);
+    let sided: Vec<u64> = sided.collect();
+    assert!(sided.len() > 20);
+    for key in sided {
+        let [log, low] = &limiters;
+        assert!(log.try_acquire_n((Absent, key), 2).unwrap().is_admitted());
+        let denied =
+            |limiter: &JointLimiter<_, _>| limiter.try_acquire_n((key, key), 2).unwrap().into_result().unwrap_err();
+        for limiter in [log, low] {
+            let denials = [(); 2].map(|()| denied(limiter));
+            assert_eq!(denials.map(|denial| denial.reason()), [DenialReason::Penalty; 2]);
+            assert_eq!(denials.map(|denial| denial.dimension()), [1; 2]);
+        }
+        assert_eq!(low.peek_n((Absent, key), 0).unwrap().reset_after(), nanos(10), "it fills");
+        let counts = low.counts();
+        assert_eq!(counts.penalties, log.counts().penalties);
     }
 }

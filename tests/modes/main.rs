@@ -15,3 +15,4 @@ mod penalty;
 mod settings;
 mod shadow;
 mod threads;
+mod waits;

@@ -266,3 +266,30 @@ fn a_refused_request_that_takes_the_place_of_an_expired_key_counts() {
     clock.set(30);
     assert!(limiter.peek("a").is_admitted());
 }
+
+#[test]
+fn a_blocked_key_that_waits_longer_for_a_place_is_told_so() {
+    let bucket = Quota::token_bucket(1, 1, ns(10)).starting_with(0);
+    let builder = Limiter::<str>::builder(Quota::new(1, ns(70))).tier("low", [bucket]).key_cap(1);
+    let limiter = builder.penalty(Penalty::new(1, ns(100), ns(50))).clock(MockClock::new()).build().expect("good");
+    let low = limiter.tier("low").expect("given");
+    assert_eq!([(); 2].map(|()| told(limiter.try_acquire("a"))), [None, Some((PENALTY, 70))]);
+    assert_eq!(told(limiter.try_acquire(low.key("a"))), Some((DenialReason::KeyCap, 70)));
+    assert_eq!(told(limiter.peek(low.key("a")).decision()), Some((DenialReason::KeyCap, 70)));
+}
+
+/// The block of a key is of all its tiers. A bucket that starts low fills from the first request on.
+#[test]
+fn the_first_request_of_a_blocked_key_begins_a_bucket_that_starts_low() {
+    let bucket = Quota::token_bucket(5, 1, ns(10)).starting_with(0);
+    let clock = CountedClock::new();
+    let builder = Limiter::<str>::builder(Quota::new(1, ns(10))).tier("low", [bucket]);
+    let limiter = builder.penalty(Penalty::new(1, ns(100), ns(15))).clock(clock.clone()).build().expect("good");
+    let low = limiter.tier("low").expect("given");
+    assert_eq!([(); 2].map(|()| told(limiter.try_acquire("a"))), [None, Some((PENALTY, 15))]);
+    assert_eq!(told(limiter.try_acquire_n(low.key("a"), 2).expect("fits")), Some((PENALTY, 20)));
+    clock.set(19);
+    assert!(limiter.peek_n(low.key("a"), 2).expect("fits").is_denied());
+    clock.set(20);
+    assert!(limiter.try_acquire_n(low.key("a"), 2).expect("fits").is_admitted());
+}

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tollgate::{AtKeyCap, Decision, DenialReason, DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
+use tollgate::{Absent, AtKeyCap, Decision, DenialReason, DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
 
 fn overruled(decision: Decision) -> Option<(DenialReason, Duration)> {
     match decision {
@@ -119,4 +119,17 @@ fn a_cost_above_the_limit_is_overruled_too() {
     }
     assert!(joint.reserve((1, 1), 6).is_ok());
     assert_eq!((joint.counts().overruled, joint.counts().live_keys), (3, 0));
+}
+
+/// The request is none that is an error, so it is the first of the bucket's key.
+#[test]
+fn a_cost_above_one_limit_begins_the_bucket_of_another_key_that_starts_low() {
+    let (clock, second) = (MockClock::new(), Duration::from_secs(1));
+    let low = Quota::token_bucket(9, 1, second).starting_with(0);
+    let builder = JointLimiter::<(u64, u64)>::builder().clock(clock.clone()).shadow(true);
+    let limiter = builder.dimension("user", [Quota::per_minute(2)]).dimension("tenant", [low]).build().expect("good");
+    let decision = limiter.try_acquire_n((1, 7), 3).expect("a shadow has no errors");
+    assert_eq!(overruled(decision), Some((DenialReason::Quota, Duration::MAX)));
+    clock.advance(3 * second);
+    assert_eq!(overruled(limiter.try_acquire_n((Absent, 7), 3).expect("fits")), None);
 }

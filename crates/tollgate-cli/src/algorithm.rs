@@ -19,7 +19,7 @@ pub(crate) enum AlgorithmName {
     LeakyQueue,
     /// --limit from a first request until --per later
     FixedWindow,
-    /// --limit per --per, by the counts of two windows
+    /// --limit per --per, by the counts of two windows: for limits of 10 and more
     SlidingCounter,
     /// At most --limit in any --per, remembered in steps of --resolution
     QuantisedLog,

@@ -84,7 +84,7 @@
 //! | `leaky-bucket` | `capacity`, `leak`, `per` | [`Quota::leaky_bucket`] |
 //! | `leaky-queue` | `leak`, `per`, `max_delay` | [`Quota::leaky_queue`] |
 //! | `fixed-window` | `limit`, `per`, optional `phase` | [`Quota::fixed_window`] |
-//! | `sliding-counter` | `limit`, `per`, optional `phase` | [`Quota::sliding_counter`] |
+//! | `sliding-counter` | `limit` (for 10 and more), `per`, optional `phase` | [`Quota::sliding_counter`] |
 //! | `quantised-log` | `limit`, `per`, `resolution` | [`Quota::quantised_log`] |
 //! | `warm-up` | `limit`, `rate`, `per`, `warm_up` | [`Quota::warm_up`] |
 //!

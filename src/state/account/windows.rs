@@ -25,6 +25,10 @@
 //! weight. So the first time at which a request passes is found by solving for `left`, in this
 //! window or, if the current count alone denies, in the next.
 //!
+//! A moving window holds less than 2N permits: p or fewer of the window before, and, if its last one
+//! comes `elapsed` after the start of the current one, `N - p + p * elapsed / W` or fewer of that.
+//! `tests/behaviour/sliding_counter.rs` has the error at an even rate.
+//!
 //! # Both
 //!
 //! The window that began at s is over at exactly `s + W`. Counts of which all was refunded are like

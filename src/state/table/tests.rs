@@ -3,6 +3,7 @@
 use std::thread;
 
 use super::*;
+use crate::decision::Shadowed;
 use crate::fingerprint::Fingerprint;
 use crate::state::joint::Asked;
 use crate::state::request::Ask;
@@ -14,7 +15,7 @@ const WINDOW: u64 = 100;
 /// Whether a new key is admitted, and its wait if it is not.
 fn ask(table: &Table, name: u64) -> Result<(), u64> {
     let keys = [Some(Fingerprint::new(name, name).in_dimension(0))];
-    let asked = Asked { keys: &keys, ask: Ask::acquire(1), admits_without_place: false };
+    let asked = Asked { keys: &keys, ask: Ask::acquire(1), admits_without_place: false, shadowed: Shadowed::default() };
     let decision = table.acquire(asked, &At(WINDOW), None, None);
     decision.into_result().map(drop).map_err(|denial| denial.wait_ns())
 }

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::*;
 use crate::clock::Clock;
+use crate::decision::Shadowed;
 use crate::fingerprint::Fingerprint;
 use crate::state::joint::Asked;
 use crate::state::request::Ask;
@@ -50,7 +51,12 @@ fn a_request_above_the_limit_before_a_change_waits_for_no_thread() {
     let table = Table::new(&[&[log(2, 100)]], CAP, 4);
     let print = Fingerprint::new(7 << 40, 9 << 40);
     let ask = |cost| {
-        let asked = Asked { keys: &[Some(print)], ask: Ask::acquire(cost), admits_without_place: false };
+        let asked = Asked {
+            keys: &[Some(print)],
+            ask: Ask::acquire(cost),
+            admits_without_place: false,
+            shadowed: Shadowed::default(),
+        };
         table.acquire(asked, &Patience(Counter::new(10_000)), None, None)
     };
     assert!(ask(1).is_admitted());

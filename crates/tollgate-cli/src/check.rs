@@ -15,6 +15,9 @@ use crate::terminal;
 use crate::text::harmless;
 use crate::words::{count_of, human, put};
 
+/// The cap on keys of a policy that has none.
+const DEFAULT_KEY_CAP: u64 = 1 << 20;
+
 /// What became of one file.
 enum Checked {
     Good(Policy),
@@ -39,7 +42,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, RunError> {
                 match checked {
                     Checked::Good(policy) => {
                         let gap = if at > 0 { "\n" } else { "" };
-                        terminal::print(&format!("{gap}{}", in_words(name, policy)))?;
+                        terminal::print(&format!("{gap}{}", in_words(name, policy, is_client)))?;
                     }
                     Checked::Wrong { error, text } => terminal::complain(&complaint(name, error, text)),
                     Checked::Unread(error) => terminal::complain(&format!("{}: {}", harmless(name), unread(error))),
@@ -95,8 +98,13 @@ fn complaint(name: &str, error: &PolicyError, text: &str) -> String {
     format!("{place}\n    {}\n    {}^", harmless(&shown), " ".repeat(indent))
 }
 
-/// What a policy allows, in words.
-pub(crate) fn in_words(name: &str, policy: &Policy) -> String {
+/// Whether a field is an address wherever a policy names it.
+fn is_client(field: &str) -> bool {
+    field == "client"
+}
+
+/// What a policy allows, in words, where these fields are addresses.
+pub(crate) fn in_words(name: &str, policy: &Policy, is_address: impl Fn(&str) -> bool) -> String {
     let mut out = String::new();
     let several = if policy.dimensions().len() == 1 { "dimension" } else { "dimensions" };
     put(&mut out, &format!("{}: good, {} {several}", harmless(name), policy.dimensions().len()));
@@ -147,7 +155,28 @@ pub(crate) fn in_words(name: &str, policy: &Policy) -> String {
             put(&mut out, &format!("    {}", penalty_in_words(&penalty)));
         }
     }
+    put_networks(&mut out, policy, is_address);
     out
+}
+
+/// The limits of whole networks that `serve` adds to a policy.
+fn put_networks(out: &mut String, policy: &Policy, is_address: impl Fn(&str) -> bool) {
+    let with = policy.with_network_limits(is_address);
+    let added = &with.dimensions()[policy.dimensions().len()..];
+    if added.is_empty() {
+        return;
+    }
+    put(out, "  for IPv6 networks, added by `tollgate serve --address` without `network_limits = false`:");
+    let key_cap = policy.key_cap().map_or(DEFAULT_KEY_CAP, count_of);
+    for dimension in added {
+        for quota in dimension.quotas() {
+            put(out, &format!("    {}: {quota}", harmless(dimension.name())));
+            // A full bucket, and what flows in while the keys of its permits are held.
+            if 2 * u64::from(quota.limit()) >= key_cap {
+                put(out, "      one such network can fill the cap on keys: give networks limits of their own");
+            }
+        }
+    }
 }
 
 fn away(store: &StoreTable) -> String {
@@ -208,6 +237,7 @@ fn file_json(name: &str, checked: &Checked) -> Value {
                 "shadow": policy.shadow().unwrap_or(false),
                 "enforced_percent": policy.enforced_percent(),
                 "dimensions": policy.dimensions().iter().map(dimension).collect::<Vec<_>>(),
+                "added_by_serve": policy.with_network_limits(is_client).dimensions()[policy.dimensions().len()..].iter().map(dimension).collect::<Vec<_>>(),
             })
         }
     }

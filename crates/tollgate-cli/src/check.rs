@@ -1,15 +1,15 @@
 //! `tollgate check`: what policy files say, or what is wrong with them, without a log.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tollgate::{Algorithm, AtKeyCap, Quota};
-use tollgate_policy::{Dimension, OnFailure, Policy, PolicyError, PolicyProblem, StoreTable};
+use tollgate_policy::{Dimension, LoadError, OnFailure, Policy, PolicyError, PolicyProblem, StoreTable};
 
 use crate::args::{CheckArgs, ReportFormat};
-use crate::errors::{RunError, policy_problem};
+use crate::errors::{RunError, policy_problem, unread};
 use crate::plan::{idle_quotas, penalty_in_words, quota_in_words};
 use crate::terminal;
 use crate::text::harmless;
@@ -21,8 +21,15 @@ const DEFAULT_KEY_CAP: u64 = 1 << 20;
 /// What became of one file.
 enum Checked {
     Good(Policy),
-    Wrong { error: Box<PolicyError>, text: String },
-    Unread(io::Error),
+    Wrong {
+        error: Box<PolicyError>,
+        text: String,
+    },
+    /// It can't be read.
+    Unread(String),
+    /// No limiter on its store can be made of it.
+    #[cfg(feature = "redis")]
+    Refused(String),
 }
 
 /// Checks all the files and tells of each.
@@ -45,19 +52,19 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, RunError> {
                         terminal::print(&format!("{gap}{}", in_words(name, policy, is_client)))?;
                     }
                     Checked::Wrong { error, text } => terminal::complain(&complaint(name, error, text)),
-                    Checked::Unread(error) => terminal::complain(&format!("{}: {}", harmless(name), unread(error))),
+                    Checked::Unread(reason) => terminal::complain(&harmless(&format!("{name}: {reason}"))),
+                    #[cfg(feature = "redis")]
+                    Checked::Refused(reason) => terminal::complain(&harmless(&format!("{name}: {reason}"))),
                 }
             }
         }
     }
-    let any = |is: fn(&Checked) -> bool| checked.iter().any(|(_, checked)| is(checked));
-    Ok(if any(|checked| matches!(checked, Checked::Wrong { .. })) {
-        ExitCode::from(2)
-    } else if any(|checked| matches!(checked, Checked::Unread(_))) {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let worst = checked.iter().map(|(_, checked)| match checked {
+        Checked::Good(_) => 0,
+        Checked::Unread(_) => 1,
+        _ => 2,
+    });
+    Ok(ExitCode::from(worst.max().unwrap_or_default()))
 }
 
 fn name_of(path: &Path) -> String {
@@ -65,21 +72,33 @@ fn name_of(path: &Path) -> String {
 }
 
 fn read(path: &Path) -> Checked {
-    let mut text = String::new();
-    let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_string(&mut text).map(drop)
-    } else {
-        std::fs::read_to_string(path).map(|whole| text = whole)
-    };
-    match read.map(|()| Policy::from_toml(&text)) {
-        Ok(Ok(policy)) => Checked::Good(policy),
-        Ok(Err(error)) => Checked::Wrong { error: Box::new(error), text },
-        Err(error) => Checked::Unread(error),
+    if path == Path::new("-") {
+        return match io::read_to_string(io::stdin().lock()) {
+            Ok(text) => match Policy::from_toml(&text) {
+                Ok(policy) => judge(policy),
+                Err(error) => Checked::Wrong { error: Box::new(error), text },
+            },
+            Err(error) => Checked::Unread(unread(&LoadError::Read { path: path.to_owned(), error })),
+        };
+    }
+    match Policy::load(path) {
+        Ok(policy) => judge(policy),
+        Err(LoadError::Policy { error, .. }) => {
+            // Again, for the line that is wrong.
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            Checked::Wrong { error: Box::new(error), text }
+        }
+        Err(error) => Checked::Unread(unread(&error)),
     }
 }
 
-fn unread(error: &io::Error) -> String {
-    format!("can't be read: {error}: check its name and permissions")
+/// A policy on a store may be one that `serve` and `replay` refuse.
+fn judge(policy: Policy) -> Checked {
+    #[cfg(feature = "redis")]
+    if let Some(reason) = crate::on_store::refusal(&policy) {
+        return Checked::Refused(reason);
+    }
+    Checked::Good(policy)
 }
 
 /// The place as editors and compilers write it, the reason, and the line with a mark under the
@@ -209,7 +228,9 @@ fn allowance(quota: &Quota) -> String {
 
 fn file_json(name: &str, checked: &Checked) -> Value {
     match checked {
-        Checked::Unread(error) => json!({ "file": name, "good": false, "error": unread(error) }),
+        Checked::Unread(reason) => json!({ "file": name, "good": false, "error": reason }),
+        #[cfg(feature = "redis")]
+        Checked::Refused(reason) => json!({ "file": name, "good": false, "error": reason }),
         Checked::Wrong { error, .. } => json!({
             "file": name,
             "good": false,

@@ -42,6 +42,25 @@ fn permits_are_charged_in_all_dimensions_or_in_none() {
 }
 
 #[test]
+fn no_cache_keeps_an_answer() {
+    let served = Running::start(server(POLICY).optional("user").unwrap());
+    let client = [("x-tollgate-client", "192.0.2.1")];
+    let answers = [
+        served.acquire(r#"{"keys": {"client": "192.0.2.1"}}"#),
+        served.acquire("no JSON"),
+        served.get("/auth_request", &client),
+        served.get("/authz/page", &client),
+        served.get("/authz/page", &[]),
+        served.get("/metrics", &[]),
+        served.get("/nowhere", &[]),
+    ];
+    assert_eq!(answers.each_ref().map(|answer| answer.status), [200, 400, 204, 200, 400, 200, 404]);
+    for answer in answers {
+        assert_eq!(answer.field("cache-control"), Some("no-store"), "{answer:?}");
+    }
+}
+
+#[test]
 fn after_retry_after_the_same_request_passes_and_not_a_second_sooner() {
     by_both(|place| {
         let policy = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 1, per = \"7500ms\" }]";

@@ -174,6 +174,40 @@
 //! # Ok::<(), tollgate::BuildError>(())
 //! ```
 //!
+//! ## A client with many IPv6 networks
+//! A household has a network of 64 bits, which is one key. A client with a network of 43 bits has two
+//! million of them, and fills the key cap: new clients are denied then. Wider networks with limits of
+//! their own bound the keys that one client holds: a denied request takes no place. `tollgate serve`
+//! adds such limits by itself.
+//!
+//! ```
+//! use std::net::{IpAddr, Ipv6Addr};
+//! use std::time::Duration;
+//! use tollgate::{JointLimiter, Quota};
+//!
+//! /// The IPv6 network of so many bits. An IPv4 address is a network of its own.
+//! fn network(client: IpAddr, bits: u32) -> IpAddr {
+//!     match client.to_canonical() {
+//!         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - bits))).into(),
+//!         address => address,
+//!     }
+//! }
+//!
+//! // A bucket's key holds its place only until the bucket is full again.
+//! let bucket = |permits| Quota::token_bucket(permits, permits, Duration::from_secs(60));
+//! let limiter = JointLimiter::<(IpAddr, IpAddr, IpAddr)>::builder()
+//!     .dimension("client", [Quota::per_minute(5)])
+//!     .dimension("site", [bucket(500)])
+//!     .dimension("provider", [bucket(5_000)])
+//!     .build()?;
+//! let admit = |client: IpAddr| limiter.try_acquire((network(client, 64), network(client, 48), network(client, 32)));
+//!
+//! let of_attacker = |network: u128| IpAddr::from(Ipv6Addr::from((0x2001_0db8 << 96) | (network << 64)));
+//! assert!((0..600).any(|network| admit(of_attacker(network)).is_ok_and(|decision| !decision.is_admitted())));
+//! assert!(admit("192.0.2.7".parse()?)?.is_admitted());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ## axum
 //! `cargo add tollgate tollgate-tower --features tollgate-tower/axum,tollgate-tower/tracing`. A
 //! layer limits each client address. The answer to a denied request is status 429, with

@@ -1,25 +1,35 @@
 //! `tollgate check`: what policy files say, or what is wrong with them, without a log.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tollgate::{Algorithm, AtKeyCap, Quota};
-use tollgate_policy::{Dimension, OnFailure, Policy, PolicyError, PolicyProblem, StoreTable};
+use tollgate_policy::{Dimension, LoadError, OnFailure, Policy, PolicyError, PolicyProblem, StoreTable};
 
 use crate::args::{CheckArgs, ReportFormat};
-use crate::errors::{RunError, policy_problem};
+use crate::errors::{RunError, policy_problem, unread};
 use crate::plan::{idle_quotas, penalty_in_words, quota_in_words};
 use crate::terminal;
 use crate::text::harmless;
 use crate::words::{count_of, human, put};
 
+/// The cap on keys of a policy that has none.
+const DEFAULT_KEY_CAP: u64 = 1 << 20;
+
 /// What became of one file.
 enum Checked {
     Good(Policy),
-    Wrong { error: Box<PolicyError>, text: String },
-    Unread(io::Error),
+    Wrong {
+        error: Box<PolicyError>,
+        text: String,
+    },
+    /// It can't be read.
+    Unread(String),
+    /// No limiter on its store can be made of it.
+    #[cfg(feature = "redis")]
+    Refused(String),
 }
 
 /// Checks all the files and tells of each.
@@ -39,22 +49,22 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, RunError> {
                 match checked {
                     Checked::Good(policy) => {
                         let gap = if at > 0 { "\n" } else { "" };
-                        terminal::print(&format!("{gap}{}", in_words(name, policy)))?;
+                        terminal::print(&format!("{gap}{}", in_words(name, policy, is_client)))?;
                     }
                     Checked::Wrong { error, text } => terminal::complain(&complaint(name, error, text)),
-                    Checked::Unread(error) => terminal::complain(&format!("{}: {}", harmless(name), unread(error))),
+                    Checked::Unread(reason) => terminal::complain(&harmless(&format!("{name}: {reason}"))),
+                    #[cfg(feature = "redis")]
+                    Checked::Refused(reason) => terminal::complain(&harmless(&format!("{name}: {reason}"))),
                 }
             }
         }
     }
-    let any = |is: fn(&Checked) -> bool| checked.iter().any(|(_, checked)| is(checked));
-    Ok(if any(|checked| matches!(checked, Checked::Wrong { .. })) {
-        ExitCode::from(2)
-    } else if any(|checked| matches!(checked, Checked::Unread(_))) {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let worst = checked.iter().map(|(_, checked)| match checked {
+        Checked::Good(_) => 0,
+        Checked::Unread(_) => 1,
+        _ => 2,
+    });
+    Ok(ExitCode::from(worst.max().unwrap_or_default()))
 }
 
 fn name_of(path: &Path) -> String {
@@ -62,21 +72,33 @@ fn name_of(path: &Path) -> String {
 }
 
 fn read(path: &Path) -> Checked {
-    let mut text = String::new();
-    let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_string(&mut text).map(drop)
-    } else {
-        std::fs::read_to_string(path).map(|whole| text = whole)
-    };
-    match read.map(|()| Policy::from_toml(&text)) {
-        Ok(Ok(policy)) => Checked::Good(policy),
-        Ok(Err(error)) => Checked::Wrong { error: Box::new(error), text },
-        Err(error) => Checked::Unread(error),
+    if path == Path::new("-") {
+        return match io::read_to_string(io::stdin().lock()) {
+            Ok(text) => match Policy::from_toml(&text) {
+                Ok(policy) => judge(policy),
+                Err(error) => Checked::Wrong { error: Box::new(error), text },
+            },
+            Err(error) => Checked::Unread(unread(&LoadError::Read { path: path.to_owned(), error })),
+        };
+    }
+    match Policy::load(path) {
+        Ok(policy) => judge(policy),
+        Err(LoadError::Policy { error, .. }) => {
+            // Again, for the line that is wrong.
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            Checked::Wrong { error: Box::new(error), text }
+        }
+        Err(error) => Checked::Unread(unread(&error)),
     }
 }
 
-fn unread(error: &io::Error) -> String {
-    format!("can't be read: {error}: check its name and permissions")
+/// A policy on a store may be one that `serve` and `replay` refuse.
+fn judge(policy: Policy) -> Checked {
+    #[cfg(feature = "redis")]
+    if let Some(reason) = crate::on_store::refusal(&policy) {
+        return Checked::Refused(reason);
+    }
+    Checked::Good(policy)
 }
 
 /// The place as editors and compilers write it, the reason, and the line with a mark under the
@@ -95,8 +117,13 @@ fn complaint(name: &str, error: &PolicyError, text: &str) -> String {
     format!("{place}\n    {}\n    {}^", harmless(&shown), " ".repeat(indent))
 }
 
-/// What a policy allows, in words.
-pub(crate) fn in_words(name: &str, policy: &Policy) -> String {
+/// Whether a field is an address wherever a policy names it.
+fn is_client(field: &str) -> bool {
+    field == "client"
+}
+
+/// What a policy allows, in words, where these fields are addresses.
+pub(crate) fn in_words(name: &str, policy: &Policy, is_address: impl Fn(&str) -> bool) -> String {
     let mut out = String::new();
     let several = if policy.dimensions().len() == 1 { "dimension" } else { "dimensions" };
     put(&mut out, &format!("{}: good, {} {several}", harmless(name), policy.dimensions().len()));
@@ -147,7 +174,28 @@ pub(crate) fn in_words(name: &str, policy: &Policy) -> String {
             put(&mut out, &format!("    {}", penalty_in_words(&penalty)));
         }
     }
+    put_networks(&mut out, policy, is_address);
     out
+}
+
+/// The limits of whole networks that `serve` adds to a policy.
+fn put_networks(out: &mut String, policy: &Policy, is_address: impl Fn(&str) -> bool) {
+    let with = policy.with_network_limits(is_address);
+    let added = &with.dimensions()[policy.dimensions().len()..];
+    if added.is_empty() {
+        return;
+    }
+    put(out, "  for IPv6 networks, added by `tollgate serve --address` without `network_limits = false`:");
+    let key_cap = policy.key_cap().map_or(DEFAULT_KEY_CAP, count_of);
+    for dimension in added {
+        for quota in dimension.quotas() {
+            put(out, &format!("    {}: {quota}", harmless(dimension.name())));
+            // A full bucket, and what flows in while the keys of its permits are held.
+            if 2 * u64::from(quota.limit()) >= key_cap {
+                put(out, "      one such network can fill the cap on keys: give networks limits of their own");
+            }
+        }
+    }
 }
 
 fn away(store: &StoreTable) -> String {
@@ -180,7 +228,9 @@ fn allowance(quota: &Quota) -> String {
 
 fn file_json(name: &str, checked: &Checked) -> Value {
     match checked {
-        Checked::Unread(error) => json!({ "file": name, "good": false, "error": unread(error) }),
+        Checked::Unread(reason) => json!({ "file": name, "good": false, "error": reason }),
+        #[cfg(feature = "redis")]
+        Checked::Refused(reason) => json!({ "file": name, "good": false, "error": reason }),
         Checked::Wrong { error, .. } => json!({
             "file": name,
             "good": false,
@@ -208,6 +258,7 @@ fn file_json(name: &str, checked: &Checked) -> Value {
                 "shadow": policy.shadow().unwrap_or(false),
                 "enforced_percent": policy.enforced_percent(),
                 "dimensions": policy.dimensions().iter().map(dimension).collect::<Vec<_>>(),
+                "added_by_serve": policy.with_network_limits(is_client).dimensions()[policy.dimensions().len()..].iter().map(dimension).collect::<Vec<_>>(),
             })
         }
     }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tollgate::{BuildError, Quota, QuotaError};
-use tollgate_policy::{PolicyError, PolicyProblem};
+use tollgate_policy::{LoadError, PolicyError, PolicyProblem};
 
 use crate::text::harmless;
 use crate::time::{length, lengths};
@@ -28,7 +28,7 @@ pub(crate) enum RunError {
     /// The policy file can't be used.
     Policy { path: String, error: Box<PolicyError> },
     /// The policy file can't be read.
-    PolicyUnread { path: String, error: io::Error },
+    PolicyUnread(Box<LoadError>),
     /// A file to be written is one of those to be read.
     WouldOverwriteInput { option: &'static str, path: PathBuf },
     /// Not one event came out of all the input.
@@ -106,8 +106,8 @@ impl fmt::Display for RunError {
                 error.column(),
                 harmless(&policy_problem(error))
             ),
-            Self::PolicyUnread { path, error } => {
-                write!(f, "the policy {} can't be read: {error}: check its name and permissions", harmless(path))
+            Self::PolicyUnread(error) => {
+                write!(f, "the policy {} {}", harmless(&error.path().display().to_string()), unread(error))
             }
             Self::WouldOverwriteInput { option, path } => {
                 write!(f, "{option} {} would overwrite a file that is being read: name another file", path.display())
@@ -152,6 +152,16 @@ fn refusal(error: &BuildError) -> String {
         BuildError::Quota(QuotaError::ResetTooLong { reset }) => {
             format!("all permits of a key are free again only after {}: that may take at most {most}", words(reset))
         }
+        other => other.to_string(),
+    }
+}
+
+/// Why a policy file is not read.
+pub(crate) fn unread(error: &LoadError) -> String {
+    match error {
+        LoadError::Read { error, .. } => format!("can't be read: {error}: check its name and permissions"),
+        LoadError::NotRegular { .. } => "is not a regular file".to_owned(),
+        LoadError::TooLarge { most, .. } => format!("has more than {most} bytes: is it the right file?"),
         other => other.to_string(),
     }
 }

@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use tokio::runtime::{Builder, Runtime};
 use tollgate::{DenialReason, MockClock};
-use tollgate_policy::Policy;
-use tollgate_redis::{BuildError, Decision, OnFailure, RedisJointLimiter, Store, StoreError};
+use tollgate_policy::{Given, Policy};
+use tollgate_redis::{BuildError, Decision, OnFailure, RedisJointLimiter, Secret, Store, StoreError};
 
 use crate::errors::RunError;
 use crate::events::Event;
@@ -30,6 +30,19 @@ pub(crate) struct OnStore {
     asked: Vec<HashSet<Box<str>>>,
     /// Requests at times that are no whole microseconds.
     rounded: u64,
+}
+
+/// Why no limiter on a store can be made of a policy that has one. Its secret, and an address that is not
+/// in the file, need not be here.
+pub(crate) fn refusal(policy: &Policy) -> Option<String> {
+    let table = policy.store()?;
+    let url = if let Given::Text(url) = table.url() { url } else { "redis://localhost" };
+    let build = || {
+        let store = Store::builder(url, Secret::new("in place of the secret")?);
+        let store = store.prefix(table.prefix().unwrap_or("tollgate")).build()?;
+        RedisJointLimiter::from_policy_on(&store, policy)?.build()
+    };
+    build().err().map(|error: BuildError| error.to_string())
 }
 
 impl OnStore {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, MAX_KEY_CAP, Penalty, Quota};
-use tollgate_policy::Policy;
+use tollgate_policy::{LoadError, Policy};
 
 use crate::algorithm::AlgorithmName;
 use crate::args::{ReplayArgs, SpecialArgs};
@@ -194,10 +194,10 @@ impl Plan {
 /// It can't be read, or is no policy.
 pub(crate) fn load(path: &Path) -> Result<(Policy, String), RunError> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| RunError::PolicyUnread { path: name.clone(), error })?;
-    match Policy::from_toml(&text) {
+    match Policy::load(path) {
         Ok(policy) => Ok((policy, name)),
-        Err(error) => Err(RunError::Policy { path: name, error: error.into() }),
+        Err(LoadError::Policy { error, .. }) => Err(RunError::Policy { path: name, error: error.into() }),
+        Err(error) => Err(RunError::PolicyUnread(error.into())),
     }
 }
 

@@ -59,6 +59,7 @@
 //! | `at_key_cap` | the answer to a new key then ([`AtKeyCap`]): `"deny"` (default) or `"admit"` |
 //! | `shadow` | whether to admit requests that a quota denies: `true` or `false` (default) |
 //! | `enforced_percent` | the percentage of keys for which limits are enforced, in place of `shadow`: 0 to 100 (default) |
+//! | `network_limits` | whether `tollgate serve` [adds](Policy::with_network_limits) limits of whole IPv6 networks: `true` (default) or `false` |
 //! | `store` | the [server](#a-store) that decides, in place of this process; optional |
 //! | `dimension` | the dimensions, one to [`MAX_DIMENSIONS`](tollgate::MAX_DIMENSIONS) |
 //!
@@ -75,7 +76,8 @@
 //!
 //! A field of `key` is `client`, `user`, `path`, `method`, or a column of the log. Several fields
 //! form one key. The library only stores their names. `tollgate replay` reads the fields from each
-//! line, as its option `--key` does.
+//! line, as its option `--key` does. For `tollgate serve`, `client/48` is the IPv6 network of 48 bits
+//! of the field `client`: a dimension of such networks is not asked for IPv4 addresses.
 //!
 //! | `algorithm` of a quota | its other fields | as |
 //! |---|---|---|
@@ -188,6 +190,7 @@ mod error;
 mod load;
 mod model;
 mod names;
+mod networks;
 mod placed;
 mod quoted;
 mod read;

@@ -42,16 +42,14 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// The text of a policy file.
 pub(crate) fn text_of(path: &Path) -> Result<String, LoadError> {
-    let read = || {
-        // The end of a FIFO or a terminal may never come.
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-        }
-        let mut text = String::new();
-        File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-        Ok(text)
-    };
-    let text: String = read().map_err(|error| LoadError::Read { path: path.to_owned(), error })?;
+    let unread = |error| LoadError::Read { path: path.to_owned(), error };
+    // The end of a FIFO or a terminal may never come.
+    if !std::fs::metadata(path).map_err(unread)?.is_file() {
+        return Err(LoadError::NotRegular { path: path.to_owned() });
+    }
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text));
+    read.map_err(unread)?;
     if text.len() as u64 > MOST_BYTES {
         return Err(LoadError::TooLarge { path: path.to_owned(), most: MOST_BYTES });
     }
@@ -78,6 +76,11 @@ pub enum LoadError {
         /// The error of the file system.
         error: io::Error,
     },
+    /// The path is that of a directory, a FIFO or a device: not of a regular file.
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+    },
     /// The file is larger than any policy.
     TooLarge {
         /// The path of the file.
@@ -99,7 +102,10 @@ impl LoadError {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Self::Read { path, .. } | Self::TooLarge { path, .. } | Self::Policy { path, .. } => path,
+            Self::Read { path, .. }
+            | Self::NotRegular { path }
+            | Self::TooLarge { path, .. }
+            | Self::Policy { path, .. } => path,
         }
     }
 }
@@ -109,6 +115,7 @@ impl fmt::Display for LoadError {
         let path = self.path().display();
         match self {
             Self::Read { error, .. } => write!(f, "the policy {path} can't be read: {error}"),
+            Self::NotRegular { .. } => write!(f, "the policy {path} is not a regular file"),
             Self::TooLarge { most, .. } => {
                 write!(f, "the policy {path} has more than {most} bytes: is it the right file?")
             }

@@ -38,6 +38,7 @@ pub struct Policy {
     pub(crate) at_key_cap: Option<AtKeyCap>,
     pub(crate) shadow: Option<bool>,
     pub(crate) enforced_percent: Option<u8>,
+    pub(crate) network_limits: Option<bool>,
     pub(crate) store: Option<Box<StoreTable>>,
     pub(crate) dimensions: Vec<Dimension>,
 }
@@ -231,6 +232,21 @@ impl Policy {
         self.enforced_percent
     }
 
+    /// Whether `tollgate serve` [adds](Self::with_network_limits) limits of whole networks, if the policy
+    /// has `network_limits`.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "network_limits = false\n[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
+    /// assert_eq!(Policy::from_toml(text)?.network_limits(), Some(false));
+    /// # Ok::<(), tollgate_policy::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub const fn network_limits(&self) -> Option<bool> {
+        self.network_limits
+    }
+
     /// The store that decides, if the policy has `[store]`. Then no limiter in process is built of it:
     /// `tollgate-redis` builds one.
     ///
@@ -321,6 +337,9 @@ impl fmt::Display for Policy {
         }
         if let Some(percent) = self.enforced_percent {
             writeln!(f, "enforced_percent = {percent}")?;
+        }
+        if let Some(network_limits) = self.network_limits {
+            writeln!(f, "network_limits = {network_limits}")?;
         }
         if let Some(store) = &self.store {
             write!(f, "\n{store}")?;

@@ -21,6 +21,7 @@ struct File {
     at_key_cap: Option<Spanned<String>>,
     shadow: Option<bool>,
     enforced_percent: Option<Spanned<u32>>,
+    network_limits: Option<bool>,
     store: Option<Spanned<FileStore>>,
     #[serde(default)]
     dimension: Vec<Spanned<FileDimension>>,
@@ -255,6 +256,7 @@ impl Policy {
         let key_cap = file.key_cap.map(Spanned::into_inner);
         let store =
             file.store.as_ref().map(|store| store_of(store.get_ref()).map(Box::new)).transpose().map_err(refuse)?;
-        Ok(Self { key_cap, at_key_cap, shadow: file.shadow, enforced_percent, store, dimensions: named })
+        let File { shadow, network_limits, .. } = file;
+        Ok(Self { key_cap, at_key_cap, shadow, enforced_percent, network_limits, store, dimensions: named })
     }
 }

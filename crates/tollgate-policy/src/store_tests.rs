@@ -124,7 +124,7 @@ fn a_fifo_is_an_error_and_hangs_neither_a_watcher_nor_its_drop() {
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     let watcher = super::Watcher::start(reloader, core::time::Duration::from_millis(1)).unwrap();
     let text = told.recv_timeout(core::time::Duration::from_secs(60)).expect("the watcher hangs");
-    assert!(text.contains("limits.toml can't be read: it is no regular file"), "{text}");
+    assert!(text.contains("limits.toml is not a regular file"), "{text}");
     drop(watcher);
-    assert!(matches!(Policy::load(&path), Err(super::LoadError::Read { .. })));
+    assert!(matches!(Policy::load(&path), Err(super::LoadError::NotRegular { .. })));
 }

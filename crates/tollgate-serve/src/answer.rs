@@ -93,7 +93,6 @@ impl From<Trouble> for Response<Text> {
         *response.status_mut() = trouble.status();
         let fields = response.headers_mut();
         fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        fields.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(allowed) = trouble.allowed() {
             fields.insert(ALLOW, HeaderValue::from_static(allowed));
         }

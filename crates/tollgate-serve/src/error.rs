@@ -45,6 +45,11 @@ pub enum ServeError {
         /// The name of the field.
         field: String,
     },
+    /// A key has a network of a field that is no address, or of more than 64 bits.
+    Network {
+        /// The name of the field.
+        field: String,
+    },
     /// The text is neither an address with a port nor `unix:` and a path.
     Listen {
         /// The text.
@@ -105,6 +110,10 @@ impl fmt::Display for ServeError {
             Self::NoHeader { field } => {
                 write!(f, "the field {field:?} can't be part of the name of a header field: name one for it")
             }
+            Self::Network { field } => write!(
+                f,
+                "a key has a network of the field {field:?}: that must be an address, and a network has 1 to 64 bits"
+            ),
             Self::Listen { text } => {
                 write!(f, "{text:?} can't be listened on: write 127.0.0.1:7117, [::1]:7117 or unix:/run/tollgate.sock")
             }

@@ -1,7 +1,7 @@
 //! The fields of a policy: the values that requests give, from which the keys are made.
 
 use core::hash::{Hash, Hasher};
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 use std::borrow::Cow;
 
 use http::HeaderName;
@@ -15,11 +15,22 @@ pub(crate) const MAX_VALUE: usize = 1024;
 /// The key of Envoy's action `remote_address`.
 const REMOTE_ADDRESS: &str = "remote_address";
 
-/// The fields that the dimensions of a policy name, and the place of each dimension's fields.
+/// The most bits of a network: an address is that of its network of 64 bits.
+const MAX_BITS: u8 = 64;
+
+/// The fields that the dimensions of a policy name, and the parts of each dimension's keys.
 #[derive(Debug)]
 pub(crate) struct Fields {
     list: Vec<Field>,
-    dimensions: Vec<Vec<usize>>,
+    dimensions: Vec<Vec<Part>>,
+}
+
+/// A part of a key: the value of a field, or of an IPv6 address its network of so many bits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    /// The place of the field.
+    pub(crate) field: usize,
+    bits: Option<u8>,
 }
 
 /// A field.
@@ -73,21 +84,56 @@ pub(crate) type Values<'a> = Vec<Option<Value<'a>>>;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OfDimension<'a> {
     values: &'a [Option<Value<'a>>],
-    fields: &'a [usize],
+    parts: &'a [Part],
+}
+
+/// The name of the field in a part of a key, and the bits if it is a network: `client/48`. More bits
+/// than a number has are 0.
+fn part_of(name: &str) -> (&str, Option<u8>) {
+    match name.rsplit_once('/') {
+        Some((field, bits)) if !bits.is_empty() && bits.bytes().all(|digit| digit.is_ascii_digit()) => {
+            (field, Some(bits.parse().unwrap_or(0)))
+        }
+        _ => (name, None),
+    }
 }
 
 impl Fields {
     /// The fields of the policy, all of them required, in header fields of their names.
     pub(crate) fn of(policy: &Policy) -> Self {
-        let mut list: Vec<Field> = Vec::new();
-        let mut place = |name: &str| {
-            list.iter().position(|field| field.name == name).unwrap_or_else(|| {
+        let mut fields = Self { list: Vec::new(), dimensions: Vec::new() };
+        fields.set_dimensions(policy);
+        fields
+    }
+
+    /// Takes the dimensions of the policy. Fields that are known stay as they are.
+    pub(crate) fn set_dimensions(&mut self, policy: &Policy) {
+        let list = &mut self.list;
+        let mut part = |name: &str| {
+            let (name, bits) = part_of(name);
+            let field = list.iter().position(|field| field.name == name).unwrap_or_else(|| {
                 list.push(Field::new(name));
                 list.len() - 1
-            })
+            });
+            Part { field, bits }
         };
-        let dimensions = policy.dimensions().iter().map(|dimension| dimension.key().map(&mut place).collect());
-        Self { dimensions: dimensions.collect(), list }
+        let dimensions = policy.dimensions().iter().map(|dimension| dimension.key().map(&mut part).collect());
+        self.dimensions = dimensions.collect();
+    }
+
+    /// The field of the first network that is none: of no address, or of other than 1 to 64 bits.
+    pub(crate) fn wrong_network(&self) -> Option<&str> {
+        let mut parts = self.dimensions.iter().flatten();
+        let is_wrong = |part: &&Part| {
+            let is_address = self.list.get(part.field).is_some_and(|field| field.is_address);
+            part.bits.is_some_and(|bits| !is_address || !(1..=MAX_BITS).contains(&bits))
+        };
+        parts.find(is_wrong).and_then(|part| Some(self.list.get(part.field)?.name.as_str()))
+    }
+
+    /// Whether the values of the field of this name are addresses.
+    pub(crate) fn is_address(&self, name: &str) -> bool {
+        self.list.iter().any(|field| field.name == name && field.is_address)
     }
 
     /// The fields, in the order in which the policy names them first.
@@ -95,8 +141,8 @@ impl Fields {
         &self.list
     }
 
-    /// The places of the fields of each dimension.
-    pub(crate) fn dimensions(&self) -> &[Vec<usize>] {
+    /// The parts of the keys of each dimension.
+    pub(crate) fn dimensions(&self) -> &[Vec<Part>] {
         &self.dimensions
     }
 
@@ -124,14 +170,18 @@ impl Fields {
         vec![None; self.list.len()]
     }
 
-    /// The key of each dimension: none where a field has no value.
+    /// The key of each dimension: none where a field has no value, or an IPv4 address has no network.
     pub(crate) fn keys<'a>(
         &'a self,
         values: &'a [Option<Value<'a>>],
     ) -> impl Iterator<Item = Option<OfDimension<'a>>> + 'a {
-        self.dimensions.iter().map(move |fields| {
-            let is_whole = fields.iter().all(|&field| values.get(field).is_some_and(Option::is_some));
-            is_whole.then_some(OfDimension { values, fields })
+        self.dimensions.iter().map(move |parts| {
+            let is_whole = parts.iter().all(|part| match (values.get(part.field), part.bits) {
+                (Some(Some(value)), Some(bits)) => value.network(bits).is_some(),
+                (Some(value), None) => value.is_some(),
+                _ => false,
+            });
+            is_whole.then_some(OfDimension { values, parts })
         })
     }
 
@@ -158,6 +208,13 @@ impl Value<'_> {
             Self::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
             Self::Address(address) => Value::Address(address),
         }
+    }
+
+    /// The first address of the network of so many bits; `None` for what is no IPv6 address.
+    fn network(&self, bits: u8) -> Option<Ipv6Addr> {
+        let Self::Address(IpAddr::V6(address)) = self else { return None };
+        let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
+        Some(Ipv6Addr::from_bits(address.to_bits() & mask))
     }
 }
 
@@ -197,13 +254,16 @@ impl OfDimension<'_> {
     /// The key as all nodes of a store write it: the text of the only field, as a limiter of a program
     /// in Rust has it; of several fields, each text after its length in eight bytes.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let texts = self.fields.iter().map(|&field| match self.values.get(field) {
-            Some(Some(Value::Text(text))) => Cow::Borrowed(&**text),
-            Some(Some(Value::Address(address))) => Cow::Owned(address.to_string()),
+        let texts = self.parts.iter().map(|part| match (self.values.get(part.field), part.bits) {
+            (Some(Some(value)), Some(bits)) => {
+                Cow::Owned(value.network(bits).map_or_else(String::new, |it| it.to_string()))
+            }
+            (Some(Some(Value::Text(text))), None) => Cow::Borrowed(&**text),
+            (Some(Some(Value::Address(address))), None) => Cow::Owned(address.to_string()),
             // A dimension without all values has no key.
             _ => Cow::Borrowed(""),
         });
-        if self.fields.len() == 1 {
+        if self.parts.len() == 1 {
             return texts.flat_map(|text| text.into_owned().into_bytes()).collect();
         }
         let mut bytes = Vec::new();
@@ -227,8 +287,12 @@ impl Hash for Value<'_> {
 impl AsKey<Key> for OfDimension<'_> {
     fn hash_key<H: Hasher>(&self, state: &mut H) {
         // A dimension has always as many, so that their number says nothing.
-        for &field in self.fields {
-            self.values.get(field).hash(state);
+        for part in self.parts {
+            let value = self.values.get(part.field);
+            match part.bits {
+                None => value.hash(state),
+                Some(bits) => value.and_then(|value| value.as_ref()?.network(bits)).hash(state),
+            }
         }
     }
 }

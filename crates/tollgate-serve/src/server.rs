@@ -117,7 +117,8 @@ impl Server {
     }
 
     /// The values of this field are IP addresses: other texts are refused, and an IPv6 address
-    /// counts as its network of 64 bits.
+    /// counts as its network of 64 bits. Wider networks get limits of their own, too, as
+    /// [`Policy::with_network_limits`] says.
     ///
     /// # Errors
     ///
@@ -212,12 +213,17 @@ impl Server {
     ///
     /// [`ServeError`] when the options make no sense, the snapshot can't be used, or an address
     /// can't be listened on.
-    pub async fn bind(self, listens: &[Listen]) -> Result<Bound, ServeError> {
+    pub async fn bind(mut self, listens: &[Listen]) -> Result<Bound, ServeError> {
+        self.policy = self.policy.with_network_limits(|field| self.fields.is_address(field));
+        self.fields.set_dimensions(&self.policy);
         if listens.is_empty() {
             return Err(ServeError::NothingToListenOn);
         }
         if let Some(field) = self.fields.list().iter().find(|field| field.header.is_none()) {
             return Err(ServeError::NoHeader { field: field.name.clone() });
+        }
+        if let Some(field) = self.fields.wrong_network() {
+            return Err(ServeError::Network { field: field.to_owned() });
         }
         let most = u32::try_from(self.most).ok().filter(|most| (1..=1_000_000).contains(most));
         let most = most.ok_or(ServeError::Connections { connections: self.most })?;

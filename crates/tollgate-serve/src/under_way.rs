@@ -14,7 +14,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, Bytes};
-use http::{HeaderMap, Response, StatusCode};
+use http::header::CACHE_CONTROL;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
@@ -129,6 +130,8 @@ impl Open {
             response = Response::new(Answered::default());
             *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         }
+        // An answer is to one request of one client.
+        response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
         let mut state = self.under_way.state();
         let number = state.next;
         state.next += 1;

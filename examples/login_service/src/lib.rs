@@ -18,7 +18,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tollgate::{Clock, Dimensions, JointLimiter};
 use tollgate_observe::ReloadMetrics;
 use tollgate_policy::{Policy, Reloader, Target};
-use tollgate_tower::{ClientIp, RateLimitLayer, extension, matched_path};
+use tollgate_tower::{ClientAddress, ClientIp, RateLimitLayer, extension, matched_path};
 
 use credentials::{ApiKey, Attempt};
 use observed::Observed;
@@ -36,22 +36,25 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// When the policy lacks one of the dimensions `login`, `address`, `key` and `endpoint` or has
-    /// another, or a limiter cannot be built.
-    pub fn new<C, P>(policy: &Policy, clients: ClientIp, passwords: P, clock: C) -> Result<Self, Box<dyn Error>>
+    /// When the policy lacks one of the dimensions `login`, `address`, `site`, `provider`, `key` and
+    /// `endpoint` or has another, or a limiter cannot be built.
+    pub fn new<C, P>(policy: &Policy, clients: ClientAddress, passwords: P, clock: C) -> Result<Self, Box<dyn Error>>
     where
         C: Clock + Clone + Send + Sync + 'static,
         P: Passwords,
     {
-        const USED: [&str; 4] = ["login", "address", "key", "endpoint"];
+        const USED: [&str; 6] = ["login", "address", "site", "provider", "key", "endpoint"];
         if let Some(other) = policy.dimensions().iter().find(|it| !USED.contains(&it.name())) {
             return Err(format!("the service does not use the dimension `{}`: remove it", other.name()).into());
         }
-        type Attempts = ((Arc<str>, IpAddr), IpAddr);
-        let dimensions = ["login", "address"];
+        type Attempts = ((Arc<str>, IpAddr), IpAddr, IpAddr, IpAddr);
+        let dimensions = ["login", "address", "site", "provider"];
         let (attempts, of_attempts) = limiter::<Attempts, C>("log-in", &policy.only(dimensions)?, clock.clone())?;
+        // Of IPv6, networks of so many bits. An IPv4 address is a site and a provider of its own.
+        let [site, provider] = [clients.clone().ipv6_prefix(48)?, clients.clone().ipv6_prefix(32)?].map(ClientIp::new);
+        let address = ClientIp::new(clients);
         let login = RateLimitLayer::new(Arc::clone(&attempts))
-            .key(((extension(Attempt::user), clients.clone()), clients))
+            .key(((extension(Attempt::user), address.clone()), address, site, provider))
             .refund_when(|answer| answer.status.is_success());
         let (requests, of_requests) = limiter("api", &policy.only(["key", "endpoint"])?, clock)?;
         let api = RateLimitLayer::new(Arc::clone(&requests)).key((extension(ApiKey::id), matched_path()));
@@ -73,7 +76,7 @@ impl Service {
     /// What clients reach.
     ///
     /// - `POST /login` with a user and a password (HTTP Basic): failed attempts are limited by user
-    ///   and address, and by address for all users. An attempt is charged before its password is
+    ///   and address, and by address and IPv6 network for all users. An attempt is charged before its password is
     ///   checked, so a client that hangs up has used it. A right password refunds its permits.
     /// - `GET /api/time` with an `x-api-key`: limited by key, and as a whole.
     pub fn clients(&self) -> Router {
@@ -115,7 +118,7 @@ impl fmt::Debug for Service {
 /// A limiter, and what operators see of it.
 type Limited<D, C> = (Arc<JointLimiter<D, C>>, Observed);
 
-/// A limiter by two dimensions of the policy, with its cap and its mode.
+/// A limiter by some dimensions of the policy, with its cap and its mode.
 fn limiter<D, C>(name: &'static str, policy: &Policy, clock: C) -> Result<Limited<D, C>, Box<dyn Error>>
 where
     D: Dimensions + 'static,

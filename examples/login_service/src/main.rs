@@ -16,7 +16,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::net::TcpListener;
 use tollgate::{MonotonicClock, parse_duration};
 use tollgate_policy::{Policy, Reloader, Watcher};
-use tollgate_tower::{ClientIp, TrustedProxies};
+use tollgate_tower::{ClientAddress, TrustedProxies};
 
 struct Arguments {
     listen: String,
@@ -63,8 +63,8 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     let file = arguments.policy.display();
     let policy = Policy::load(&arguments.policy)?;
     let clients = match &arguments.trust[..] {
-        [] => ClientIp::peer(),
-        networks => ClientIp::behind(TrustedProxies::new(networks)?),
+        [] => ClientAddress::peer(),
+        networks => ClientAddress::behind(TrustedProxies::new(networks)?),
     };
     // Before the observers, which take their handles of it.
     let recorder = PrometheusBuilder::new().install_recorder()?;

@@ -133,6 +133,31 @@ fn what_makes_no_sense_ends_the_program_with_a_word_on_it() {
     }
 }
 
+/// A FIFO ends when a writer has come and gone, and there is none.
+#[test]
+fn a_policy_that_is_no_regular_file_is_refused_at_once() {
+    let folder = folder("fifo");
+    assert!(Command::new("mkfifo").arg(folder.join("fifo.toml")).status().unwrap().success());
+    let commands: [&[&str]; 5] = [
+        &["check", "fifo.toml"],
+        &["serve", "--listen", "127.0.0.1:0", "fifo.toml"],
+        &["replay", "--policy", "fifo.toml", "-"],
+        &["compare", "--policy", "fifo.toml", "-"],
+        &["check", "."],
+    ];
+    for arguments in commands {
+        // One that waits for a writer is ended, so that the test fails and does not hang.
+        let mut command = Command::new("timeout");
+        command.arg("60").arg(env!("CARGO_BIN_EXE_tollgate")).args(arguments).current_dir(&folder);
+        let Output { status, stderr, .. } = command.stdin(Stdio::null()).output().unwrap();
+        let text = String::from_utf8(stderr).unwrap();
+        assert!(
+            status.code() == Some(1) && text.contains(" is not a regular file\n"),
+            "{arguments:?}: {status} {text}"
+        );
+    }
+}
+
 #[test]
 fn check_shows_no_password_of_a_policy() {
     let folder = folder("password");
@@ -317,6 +342,31 @@ fn what_no_store_does_ends_the_program_with_a_word_on_it() {
     std::fs::write(folder.join("policy.toml"), policy.replace("SECRET_OF_TESTS", "NOT_SET")).unwrap();
     let (code, text) = refused(&["policy.toml"]);
     assert!(code == 2 && text.contains("NOT_SET: it is not set"), "{text}");
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn check_refuses_what_serve_refuses_with_the_same_words() {
+    let folder = folder("refused");
+    let store = |url: &str| format!("[store]\nurl = \"{url}\"\nsecret = {{ env = \"SECRET_OF_TESTS\" }}\n");
+    let penalty = "[dimension.penalty]\ndenials = 3\nwithin = \"1m\"\nblocked_for = \"1h\"\n";
+    for (policy, reason) in [
+        (store("rediss://db:6379") + POLICY, "the address of the server cannot be used: write redis://host:port"),
+        (store("redis://db:6379") + POLICY + penalty, "a store keeps no `penalty`"),
+    ] {
+        std::fs::write(folder.join("policy.toml"), policy).unwrap();
+        let check = |arguments: &[&str]| {
+            let mut check = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+            check.current_dir(&folder).arg("check").args(arguments).arg("policy.toml").output().unwrap()
+        };
+        let served = tollgate(&folder, &["policy.toml"]).output().unwrap();
+        for Output { status, stderr, .. } in [served, check(&[])] {
+            let text = String::from_utf8(stderr).unwrap();
+            assert!(status.code() == Some(2) && text.contains(reason), "{text}");
+        }
+        let json = String::from_utf8(check(&["--format", "json"]).stdout).unwrap();
+        assert!(json.contains("\"good\": false") && json.contains(reason), "{json}");
+    }
 }
 
 #[cfg(not(feature = "redis"))]

@@ -75,6 +75,11 @@ fn to_response(answer: Answer) -> CheckResponse {
     let mut fields: Vec<HeaderValueOption> = fields.collect();
     let (code, message, response) = match answer.problem {
         None => {
+            if !fields.is_empty() {
+                // A response with the fields of one client is for no other, unless the service says so.
+                let absent = HeaderAppendAction::AddIfAbsent.into();
+                fields.push(HeaderValueOption { append_action: absent, ..header("cache-control", "no-store") });
+            }
             let response = OkHttpResponse { response_headers_to_add: fields, ..OkHttpResponse::default() };
             (Code::Ok, "", HttpResponse::OkResponse(response))
         }

@@ -101,7 +101,7 @@ fn places(fields: &Fields, descriptor: &RateLimitDescriptor) -> Result<Vec<usize
 fn dimensions(fields: &Fields, places: &[usize]) -> Result<Asked, Status> {
     let mut asked = [false; MAX_DIMENSIONS];
     for (asked, of_dimension) in asked.iter_mut().zip(fields.dimensions()) {
-        *asked = of_dimension.len() == places.len() && of_dimension.iter().all(|field| places.contains(field));
+        *asked = of_dimension.len() == places.len() && of_dimension.iter().all(|part| places.contains(&part.field));
     }
     if asked.contains(&true) { Ok(asked) } else { Err(unknown(fields)) }
 }

@@ -42,6 +42,45 @@ fn permits_are_charged_in_all_dimensions_or_in_none() {
 }
 
 #[test]
+fn at_the_cap_a_new_key_gets_the_answer_of_the_policy_and_others_are_decided() {
+    for (before, status, result) in [("", 503, "key_cap"), ("at_key_cap = \"admit\"", 200, "uncounted")] {
+        let served = Running::of(&format!("{before}\nkey_cap = 2\n{POLICY}"));
+        let ask = |client: &str, user: &str| {
+            served.acquire(&format!(r#"{{"keys": {{"client": "192.0.2.{client}", "user": "{user}"}}}}"#))
+        };
+        assert_eq!(ask("1", "alice").status, 200);
+        let new = ask("2", "bob");
+        assert_eq!((new.status, new.field("ratelimit")), (status, None), "{new:?}");
+        assert_eq!(new.field("retry-after").is_some(), status == 503, "{new:?}");
+        assert_eq!(served.metric(&format!("tollgate_requests_total{{result=\"{result}\"}}")), 1);
+        // One that is held is charged beside a new one, or not at all: then the address has some left.
+        assert_eq!([ask("1", "bob").status, ask("1", "bob").status], [status; 2]);
+        assert_eq!([ask("1", "alice").status, ask("1", "alice").status], [200; 2]);
+        assert_eq!(ask("1", "alice").problem()["violated-policies"][0], if status == 200 { "address" } else { "user" });
+        assert_eq!(served.metric("tollgate_live_keys"), 2);
+    }
+}
+
+#[test]
+fn no_cache_keeps_an_answer() {
+    let served = Running::start(server(POLICY).optional("user").unwrap());
+    let client = [("x-tollgate-client", "192.0.2.1")];
+    let answers = [
+        served.acquire(r#"{"keys": {"client": "192.0.2.1"}}"#),
+        served.acquire("no JSON"),
+        served.get("/auth_request", &client),
+        served.get("/authz/page", &client),
+        served.get("/authz/page", &[]),
+        served.get("/metrics", &[]),
+        served.get("/nowhere", &[]),
+    ];
+    assert_eq!(answers.each_ref().map(|answer| answer.status), [200, 400, 204, 200, 400, 200, 404]);
+    for answer in answers {
+        assert_eq!(answer.field("cache-control"), Some("no-store"), "{answer:?}");
+    }
+}
+
+#[test]
 fn after_retry_after_the_same_request_passes_and_not_a_second_sooner() {
     by_both(|place| {
         let policy = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 1, per = \"7500ms\" }]";

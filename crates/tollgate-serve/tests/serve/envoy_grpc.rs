@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use envoy_types::pb::envoy::config::core::v3::header_value_option::HeaderAppendAction;
 use envoy_types::pb::envoy::config::core::v3::{Address, HeaderValue, SocketAddress, address};
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{Entry, RateLimitOverride};
@@ -88,6 +89,27 @@ fn check_admits_and_denies_by_the_address_and_the_named_header_field() {
         // Another user at the address, which has two left.
         let bob = check(&served, attributes("192.0.2.1", &[("x-api-key", "bob")], &[])).unwrap();
         assert_eq!(bob.status.unwrap().code, 0);
+    });
+}
+
+#[test]
+fn no_cache_keeps_an_answer_of_grpc_or_a_response_with_the_fields_of_one_client() {
+    let served = Running::start(crate::support::server(POLICY).address("client").unwrap().optional("user").unwrap());
+    Runtime::new().unwrap().block_on(async {
+        let mut client = AuthorizationClient::connect(served.url("")).await.unwrap();
+        let asked = CheckRequest { attributes: Some(attributes("192.0.2.1", &[], &[])) };
+        let admitted = client.check(asked).await.unwrap();
+        assert_eq!(admitted.metadata().get("cache-control").unwrap(), "no-store");
+        let Some(HttpResponse::OkResponse(ok)) = admitted.into_inner().http_response else { panic!("it is admitted") };
+        let added = ok.response_headers_to_add.into_iter().map(|it| (it.append_action(), it.header.unwrap()));
+        let of_cache: Vec<_> = added.filter(|(_, field)| field.key == "cache-control").collect();
+        let [(action, field)] = &of_cache[..] else { panic!("once: {of_cache:?}") };
+        // What the service says of its own responses stays.
+        assert_eq!((*action, field.value.as_str()), (HeaderAppendAction::AddIfAbsent, "no-store"));
+        let mut client = RateLimitServiceClient::connect(served.url("")).await.unwrap();
+        let asked = request(vec![descriptor(&[("client", "192.0.2.1")])], 1);
+        let admitted = client.should_rate_limit(asked).await.unwrap();
+        assert_eq!(admitted.metadata().get("cache-control").unwrap(), "no-store");
     });
 }
 

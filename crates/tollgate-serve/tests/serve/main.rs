@@ -9,6 +9,7 @@ mod envoy;
 mod envoy_grpc;
 mod guarded;
 mod held;
+mod networks;
 mod nginx;
 #[cfg(feature = "redis")]
 mod on_store;

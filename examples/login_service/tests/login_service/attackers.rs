@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tollgate::MockClock;
 use tollgate_policy::Policy;
-use tollgate_tower::{ClientIp, TrustedProxies};
+use tollgate_tower::{ClientAddress, TrustedProxies};
 
 use crate::curl;
 
@@ -18,7 +18,7 @@ use crate::curl;
 /// stands still.
 async fn serve(before: &str, passwords: impl Passwords) -> SocketAddr {
     let policy = Policy::from_toml(&format!("{before}\n{}", include_str!("../../policy.toml"))).unwrap();
-    let clients = ClientIp::behind(TrustedProxies::new(["127.0.0.0/8"]).unwrap());
+    let clients = ClientAddress::behind(TrustedProxies::new(["127.0.0.0/8"]).unwrap());
     let app = Service::new(&policy, clients, passwords, MockClock::new()).unwrap().clients();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -37,7 +37,7 @@ fn log_in(server: SocketAddr, user: &str, password: &str, client: &str) -> Strin
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_of_names_is_not_tried_from_one_address_and_hurts_nobody_else() {
-    let server = serve("key_cap = 100", OneUser).await;
+    let server = serve("key_cap = 150", OneUser).await;
     let mut statuses = Vec::new();
     for name in 0..1_500 {
         statuses.push(log_in(server, &format!("user-{name}"), "guess", "203.0.113.66"));
@@ -62,6 +62,18 @@ async fn the_addresses_of_one_ipv6_network_are_one_address() {
     }
     // The network beside it is another's.
     assert_eq!(log_in(server, "honest", "mistyped", "2001:db8:0:2::1").as_str(), "401");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_with_many_ipv6_networks_hurts_nobody_else() {
+    // Three keys of each guess, and those of one other client.
+    let server = serve("key_cap = 4500", OneUser).await;
+    // Networks of 48 bits in one of 43 bits, each of which has 2,000 attempts.
+    for network in 0..2_100 {
+        let status = log_in(server, "alice", "guess", &format!("2001:db8:7:{network:x}::1"));
+        assert_eq!(status, if network < 2_000 { "401" } else { "429" }, "{network}");
+    }
+    assert_eq!(log_in(server, "alice", "open sesame", "192.0.2.1"), "200");
 }
 
 /// Passwords whose first five checks do not end by themselves.

@@ -13,6 +13,8 @@ fn policy(attempts: u32) -> String {
     format!(
         "[[dimension]]\nname = \"login\"\nquota = [{{ limit = {attempts}, per = \"1d\" }}]\n\
          [[dimension]]\nname = \"address\"\nquota = [{{ limit = 100, per = \"1d\" }}]\n\
+         [[dimension]]\nname = \"site\"\nquota = [{{ limit = 100, per = \"1d\" }}]\n\
+         [[dimension]]\nname = \"provider\"\nquota = [{{ limit = 100, per = \"1d\" }}]\n\
          [[dimension]]\nname = \"key\"\nquota = [{{ limit = 3, per = \"1d\" }}]\n\
          [[dimension]]\nname = \"endpoint\"\nquota = [{{ limit = 1000, per = \"1d\" }}]\n"
     )
@@ -72,7 +74,7 @@ fn operators_see_who_is_denied_and_change_the_limits() {
         &[
             "tollgate_requests_total{policy=\"log-in\",result=\"admitted\"} 3",
             "tollgate_requests_total{policy=\"log-in\",result=\"quota\"} 3",
-            "tollgate_live_keys{policy=\"log-in\"} 3",
+            "tollgate_live_keys{policy=\"log-in\"} 5",
             "tollgate_live_keys{policy=\"api\"} 0",
         ],
     );
@@ -86,7 +88,7 @@ fn operators_see_who_is_denied_and_change_the_limits() {
     // A broken file changes nothing, nor does one with another dimension.
     for (text, message) in [
         (policy(9).replace("limit = 9", "limit = -9"), "policy.toml: line 3, column 20: "),
-        (policy(9).replace("\"endpoint\"", "\"endpoints\""), "policy.toml: line 11: no limiter has the dimension"),
+        (policy(9).replace("\"endpoint\"", "\"endpoints\""), "policy.toml: line 17: no limiter has the dimension"),
     ] {
         replace(&path, &text);
         let line = program.next_of_log();

@@ -6,7 +6,7 @@ use login_service::{OneUser, Service};
 use tokio::net::TcpListener;
 use tollgate::MockClock;
 use tollgate_policy::Policy;
-use tollgate_tower::ClientIp;
+use tollgate_tower::ClientAddress;
 
 use crate::curl;
 
@@ -18,7 +18,7 @@ async fn serve(before: &str, penalty: &str) -> SocketAddr {
     assert!([login, key].iter().all(|quotas| text.matches(quotas).count() == 1));
     let text = text.replace(login, &format!("{login}\n{penalty}")).replace(key, &format!("{key}\n{penalty}"));
     let policy = Policy::from_toml(&format!("{before}\n{text}")).unwrap();
-    let app = Service::new(&policy, ClientIp::peer(), OneUser, MockClock::new()).unwrap().clients();
+    let app = Service::new(&policy, ClientAddress::peer(), OneUser, MockClock::new()).unwrap().clients();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await });
@@ -56,12 +56,14 @@ async fn a_penalty_blocks_users_and_api_keys() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_cap_on_keys_holds_with_its_answer() {
-    for (at_key_cap, log_in, answer) in [("deny", "503 60", "503 1"), ("admit", "401", "200")] {
-        let address = serve(&format!("key_cap = 2\nat_key_cap = \"{at_key_cap}\""), "").await;
+    for (at_key_cap, log_in, answer) in [("deny", "503 1", "503 1"), ("admit", "401", "200")] {
+        let with_cap = |cap: u32| format!("key_cap = {cap}\nat_key_cap = \"{at_key_cap}\"");
+        let address = serve(&with_cap(4), "").await;
         let users = ["alice", "bob", "carol"].map(|user| ask(address, &guess(user), 1).remove(0));
-        // A user at an address is one key, and the address is another.
+        // A user at an address is one key, and the address, its site and its provider are others.
         assert_eq!(users, ["401", log_in, log_in], "{at_key_cap}");
         // An API key and the endpoint are two.
+        let address = serve(&with_cap(2), "").await;
         let keys = ["demo", "another"].map(|key| ask(address, &call(key), 1).remove(0));
         assert_eq!(keys, ["200", answer], "{at_key_cap}");
     }

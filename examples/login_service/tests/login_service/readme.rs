@@ -8,7 +8,7 @@ use login_service::{OneUser, Service};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tollgate::MockClock;
 use tollgate_policy::Policy;
-use tollgate_tower::ClientIp;
+use tollgate_tower::ClientAddress;
 
 use crate::curl;
 use crate::program::Program;
@@ -51,7 +51,7 @@ async fn the_session_in_the_readme_is_as_it_is_shown() {
     let policy = Policy::from_toml(include_str!("../../policy.toml")).unwrap();
     // Before the observers, which take their handles of it.
     let recorder = PrometheusBuilder::new().install_recorder().unwrap();
-    let service = Service::new(&policy, ClientIp::peer(), OneUser, MockClock::new()).unwrap();
+    let service = Service::new(&policy, ClientAddress::peer(), OneUser, MockClock::new()).unwrap();
     let [clients, operators] = [service.clients(), service.operators(recorder)];
     let [clients, operators] = [serve(clients).await, serve(operators).await];
 

@@ -20,9 +20,32 @@ fn a_good_policy_is_told_in_words() {
     let expected = format!(
         "{SAMPLE_POLICY}: good, 2 dimensions\n  holds at most 100,000 keys\n  \
          when it is full, requests with a new key are denied\n  address: for each client\n    at most 5 in any 1s\n    \
-         at most 40 in any 1m\n  endpoint: for each path\n    token bucket of 30, refilled by 10 per 1m\n"
+         at most 40 in any 1m\n  endpoint: for each path\n    token bucket of 30, refilled by 10 per 1m\n  \
+         for IPv6 networks, added by `tollgate serve --address` without `network_limits = false`:\n    \
+         client/48: token bucket of 4000, refilled by 4000 per 1m\n    \
+         client/32: token bucket of 40000, refilled by 40000 per 1m\n"
     );
     assert_eq!(text(&output.stdout), expected);
+}
+
+#[test]
+fn limits_of_networks_that_serve_adds_are_told() {
+    let scratch = Scratch::new("check-networks");
+    let dimension = "[[dimension]]\nname = \"a\"\nkey = [\"client\"]\nquota = [{ limit = 524, per = \"1m\" }]\n";
+    let added = |policy: String| {
+        let policy = scratch.with("p.toml", policy);
+        let report: Value = serde_json::from_slice(&check(&["--format", "json", &policy]).stdout).unwrap();
+        let names = report["policies"][0]["added_by_serve"].as_array().unwrap().iter().map(|it| it["name"].clone());
+        (names.collect::<Vec<_>>(), text(&check(&[&policy]).stdout))
+    };
+    let (names, told) = added(dimension.to_owned());
+    assert_eq!(names, ["client/48", "client/32"]);
+    assert!(told.ends_with("client/32: token bucket of 524000, refilled by 524000 per 1m\n"), "{told}");
+    // Twice as many as a bucket has, in a window of a client: more than a cap of a million.
+    let (_, told) = added(dimension.replace("524", "525"));
+    assert!(told.ends_with("can fill the cap on keys: give networks limits of their own\n"), "{told}");
+    let (names, told) = added(format!("network_limits = false\n{dimension}"));
+    assert!(names.is_empty() && !told.contains("IPv6"), "{told}");
 }
 
 #[test]
@@ -49,7 +72,7 @@ fn quotas_that_never_decide_are_told() {
 fn of_equal_quotas_the_later_is_told_to_be_the_same() {
     let scratch = Scratch::new("check-equal");
     let quotas = "[{ limit = 5, per = \"1m\" }, { limit = 5, per = \"60s\", name = \"again\" }]";
-    let policy = scratch.with("p.toml", format!("[[dimension]]\nname = \"client\"\nquota = {quotas}\n"));
+    let policy = scratch.with("p.toml", format!("[[dimension]]\nname = \"user\"\nquota = {quotas}\n"));
     let report = text(&check(&[&policy]).stdout);
     assert!(report.ends_with("    at most 5 in any 1m\n      the same as the one above: leave it out\n"), "{report}");
     assert!(!report.contains("tighter"), "{report}");

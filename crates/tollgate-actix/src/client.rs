@@ -38,7 +38,7 @@ impl FromRequest for Client {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let clients = request.app_data::<ClientIp>().ok_or_else(not_set_up);
-        ready(clients.and_then(|clients| clients.extract(&Head::of(request))).map(Self).map_err(Denied::from))
+        ready(clients.and_then(|clients| clients.extract(&Head::of(request))).map(Self).map_err(Denied::of_address))
     }
 }
 

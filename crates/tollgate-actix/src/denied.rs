@@ -9,7 +9,7 @@ use tollgate::{CostExceedsLimit, Denial};
 use tollgate_http::{DenialKind, Headers, Problem};
 
 use crate::answer;
-use crate::key::KeyError;
+use crate::key::{ClientIp, KeyError};
 
 /// A denied call as the error of a handler. Its answer is that of the middleware, with the same
 /// status, `Retry-After` and problem details (RFC 9457).
@@ -42,6 +42,11 @@ impl Denied {
     #[must_use]
     pub const fn problem(&self) -> Problem<'static> {
         self.problem
+    }
+
+    /// The answer to a request whose client has no address.
+    pub(crate) fn of_address(error: KeyError) -> Self {
+        Self { problem: Problem::from(error).wanting(ClientIp::WORDS) }
     }
 }
 

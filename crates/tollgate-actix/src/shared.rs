@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use tollgate::Unasked;
+use tollgate_http::Problem;
 use tollgate_http::middleware::{Around, Limits, Outcome};
 
 use crate::answer::{self, Value};
@@ -73,9 +74,11 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
                 if self.limits.overrules() {
                     return Judgement::Skipped;
                 }
-                self.log(error);
+                let key = self.extractor.lacks(head, error);
+                self.log(error, key.as_deref());
+                let problem = Problem::from(error).wanting(key.as_deref());
                 let headers = self.limits.options().headers;
-                let answer = answer::to_rejected(&error.into(), None, headers, settings, head);
+                let answer = answer::to_rejected(&problem, None, headers, settings, head);
                 return Judgement::Settled(Err(Box::new(answer)));
             }
         };
@@ -133,12 +136,13 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
 
     /// Logs that the set-up provides no key, with the remedy. Logs once, because each request would
     /// write.
-    fn log(&self, error: KeyError) {
+    fn log(&self, error: KeyError, key: Option<&str>) {
         let is_set_up = error.status() == 500;
         if is_set_up && !self.is_logged.swap(true, Ordering::Relaxed) {
             log::error!(
-                "requests are answered with 500: {error}; for the address of a client behind a Unix socket, use \
-                 `ClientIp::behind(TrustedProxies::unix_sockets()).peer_from(|_| Some(Peer::UnixSocket))`"
+                "requests are answered with 500 for want of {}: {error}; for the address of a client behind a Unix socket, use \
+                 `ClientIp::behind(TrustedProxies::unix_sockets()).peer_from(|_| Some(Peer::UnixSocket))`",
+                key.unwrap_or("the key")
             );
         }
     }

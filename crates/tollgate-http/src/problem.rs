@@ -124,7 +124,8 @@ impl From<DenialReason> for DenialKind {
 
 /// The answer to a denied request: problem details (RFC 9457), or the trailers of a gRPC call.
 ///
-/// It holds no part of the request. Of the limiter it holds only the policies.
+/// It holds no part of the request. Of the limiter it holds only the policies, and of an extractor
+/// the words for a key.
 ///
 /// ```
 /// use std::time::Duration;
@@ -150,6 +151,8 @@ pub struct Problem<'a> {
     violated: Violated<'a>,
     /// Those of the limit of a call; middleware has prepared a field of its own.
     policies: Option<&'a Policies>,
+    /// The key that the request does not have as it should.
+    wanted: Option<&'a str>,
 }
 
 /// The violated limits.
@@ -166,13 +169,41 @@ impl<'a> Problem<'a> {
     #[must_use]
     pub const fn new(kind: DenialKind, wait: Duration) -> Self {
         let wait = if kind.waiting_helps() { wait } else { Duration::MAX };
-        Self { kind, wait, violated: Violated::These(&[]), policies: None }
+        Self { kind, wait, violated: Violated::These(&[]), policies: None, wanted: None }
     }
 
     /// The same answer, with the violated limits.
     #[must_use]
     pub const fn violated<'b>(self, violated: &'b [ServiceLimit<'b>]) -> Problem<'b> {
-        Problem { kind: self.kind, wait: self.wait, violated: Violated::These(violated), policies: None }
+        Problem { violated: Violated::These(violated), ..Problem::new(self.kind, self.wait) }
+    }
+
+    /// The same answer, with words for the key that the request does not have as it should. They
+    /// follow "The request needs", and hold no part of the request.
+    ///
+    /// The body tells them if the client is to send the key, and nothing if the server is to provide
+    /// it.
+    ///
+    /// ```
+    /// use tollgate_http::Problem;
+    /// use tollgate_http::middleware::KeyError;
+    ///
+    /// let problem = Problem::from(KeyError::not_sent()).wanting("the header field x-api-key");
+    /// let detail = "The request needs the header field x-api-key.";
+    /// assert_eq!(problem.to_json(), format!(r#"{{"title":"Bad Request","status":400,"detail":"{detail}"}}"#));
+    ///
+    /// let problem = Problem::from(KeyError::not_provided()).wanting("the address of the client");
+    /// assert_eq!(problem.to_json(), r#"{"title":"Internal Server Error","status":500}"#);
+    /// ```
+    #[must_use]
+    pub fn wanting(self, key: impl Into<Option<&'a str>>) -> Self {
+        Self { wanted: key.into(), ..self }
+    }
+
+    /// Words for the key that the request does not have as it should, if the extractor has some.
+    #[must_use]
+    pub const fn wanted(&self) -> Option<&'a str> {
+        self.wanted
     }
 
     /// The same answer without the violated limits, to keep it.
@@ -284,9 +315,12 @@ impl<'a> Problem<'a> {
         let mut digits = itoa::Buffer::new();
         write_all(out, ["\"title\":\"", self.kind.title(), "\",\"status\":"])?;
         out.write_str(digits.format(self.status()))?;
-        if self.kind.is_of_limiter() {
+        if self.has_detail() {
             out.write_str(",\"detail\":\"")?;
-            self.write_detail(out)?;
+            match self.wanted {
+                Some(_) => self.write_detail(&mut Escaped(out))?,
+                None => self.write_detail(out)?,
+            }
             out.write_str("\"")?;
         }
         for (at, limit) in self.violated_limits().iter().enumerate() {
@@ -305,7 +339,21 @@ impl<'a> Problem<'a> {
         json
     }
 
+    const fn has_detail(&self) -> bool {
+        match self.kind {
+            DenialKind::KeyNotSent | DenialKind::KeyMalformed => self.wanted.is_some(),
+            kind => kind.is_of_limiter(),
+        }
+    }
+
     fn write_detail(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        match (self.kind, self.wanted) {
+            (DenialKind::KeyNotSent, Some(key)) => return write_all(out, ["The request needs ", key, "."]),
+            (DenialKind::KeyMalformed, Some(key)) => {
+                return write_all(out, ["The request has ", key, " twice, or in a form that is not accepted."]);
+            }
+            _ => {}
+        }
         match self.retry_after() {
             None => out.write_str("Trying again does not help."),
             Some(1) => out.write_str("Try again in 1 second."),
@@ -322,17 +370,40 @@ impl<'a> Problem<'a> {
     /// and no body.
     pub fn write_grpc(&self, mut field: impl FnMut(&'static str, &[u8])) {
         let mut message = Line::new();
-        let mut encoded = PercentEncoded(&mut message);
-        // There is room for the longest title and detail.
-        let _ = encoded.write_str(self.kind.title());
-        if self.kind.is_of_limiter() {
-            let _ = encoded.write_str(". ").and_then(|()| self.write_detail(&mut encoded));
+        if self.write_message(&mut message).is_err() {
+            // Only the words for a key can be too long.
+            message = Line::new();
+            let _ = message.write_str(self.kind.title());
         }
         let milliseconds = self.wait.as_nanos().div_ceil(1_000_000).max(1);
         let pushback = i32::try_from(milliseconds).unwrap_or(-1);
         field("grpc-status", self.kind.grpc_status().as_bytes());
         field("grpc-message", message.bytes());
         field("grpc-retry-pushback-ms", itoa::Buffer::new().format(pushback).as_bytes());
+    }
+
+    /// The title and the detail, for `grpc-message`.
+    fn write_message(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        let mut encoded = PercentEncoded(out);
+        encoded.write_str(self.kind.title())?;
+        if self.has_detail() {
+            encoded.write_str(". ")?;
+            self.write_detail(&mut encoded)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes everything as a part of a string of JSON, in ASCII.
+struct Escaped<'a, W>(&'a mut W);
+
+impl<W: fmt::Write> fmt::Write for Escaped<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.chars().try_for_each(|char| match char {
+            '"' | '\\' => write!(self.0, "\\{char}"),
+            ' '..='~' => self.0.write_char(char),
+            _ => char.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(self.0, "\\u{unit:04x}")),
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! A client that keeps to a rate, and to the `Retry-After` of a server that allows less.
+//! A client that keeps to a rate, and after a refusal to the pace of a server that allows less.
 //!
 //! `cargo run -p tollgate-tower --features axum,client --example polite_client`
 
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 println!("{number}: {} after {:.1} s", answer.status(), start.elapsed().as_secs_f64());
                 break;
             }
-            // The next request waits as long as the server asks for.
+            // The next request waits as long as the server asks for. Those after it go at its pace.
             println!("{number}: {}", answer.status());
         }
     }

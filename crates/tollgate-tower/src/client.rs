@@ -40,6 +40,6 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
         let clients = ClientIp::from_ref(state);
-        clients.extract(&Head::of_parts(parts)).map(Self).map_err(Problem::from)
+        clients.extract(&Head::of_parts(parts)).map(Self).map_err(|error| Problem::from(error).wanting(ClientIp::WORDS))
     }
 }

@@ -37,7 +37,7 @@ pub use layer::RateLimitLayer;
 pub use rejection::{IntoAnswer, Rejection};
 pub use service::RateLimit;
 #[cfg(feature = "client")]
-pub use throttle::{Throttle, ThrottleError, ThrottleLayer, retry_after};
+pub use throttle::{Pause, Throttle, ThrottleError, ThrottleLayer, retry_after};
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
 pub use tollgate_http::middleware::{Admitted, AtOnce, ShadowSwitch};
 #[cfg(feature = "redis")]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use tollgate::Unasked;
+use tollgate_http::Problem;
 use tollgate_http::middleware::{Around, Limits, Outcome};
 
 use crate::answer::{self, Value};
@@ -87,9 +88,11 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
                 if self.limits.overrules() {
                     return Judgement::Skipped;
                 }
-                self.log(error);
+                let key = self.extractor.lacks(head, error);
+                self.log(error, key.as_deref());
+                let problem = Problem::from(error).wanting(key.as_deref());
                 let headers = self.limits.options().headers;
-                let answer = answer::to_rejected(&error.into(), None, headers, settings, head);
+                let answer = answer::to_rejected(&problem, None, headers, settings, head);
                 return Judgement::Settled(Err(Box::new(answer)));
             }
         };
@@ -148,16 +151,17 @@ impl<L: Gate<X>, X: KeyExtractor> Shared<L, X> {
     /// Logs that the set-up provides no key, with the remedy. Logs once, because each request would
     /// write.
     #[cfg(feature = "tracing")]
-    fn log(&self, error: KeyError) {
+    fn log(&self, error: KeyError, key: Option<&str>) {
         let is_set_up = error.status() == 500;
         if is_set_up && !self.is_logged.swap(true, core::sync::atomic::Ordering::Relaxed) {
             tracing::error!(
-                "requests are answered with 500: {error}; for the peer's address with axum, serve \
-                 `router.into_make_service_with_connect_info::<SocketAddr>()`"
+                "requests are answered with 500 for want of {}: {error}; for the peer's address with axum, serve \
+                 `router.into_make_service_with_connect_info::<SocketAddr>()`",
+                key.unwrap_or("the key")
             );
         }
     }
 
     #[cfg(not(feature = "tracing"))]
-    const fn log(&self, _: KeyError) {}
+    const fn log(&self, _: KeyError, _: Option<&str>) {}
 }

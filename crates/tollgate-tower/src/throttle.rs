@@ -1,30 +1,40 @@
 //! [`ThrottleLayer`]: the requests of a client, at a rate and as their server wishes.
 
+mod pause;
+mod polite;
+
 use core::fmt;
 use core::future::{Future, poll_fn};
-use core::hash::{BuildHasher as _, Hasher};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
-use std::collections::HashMap;
-use std::hash::RandomState;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::sync::Arc;
 
-use http::{HeaderMap, StatusCode, header};
 use tokio::time::Instant;
-use tollgate::Decision;
 use tollgate_wait::{Limit, TokioTimer, WaitError, WaitingLimiter};
 use tower_layer::Layer;
 use tower_service::Service;
 
+pub use self::pause::{Pause, retry_after};
+use self::polite::Polite;
+
 /// Delays the requests of a client to a rate for each key, such as a host, and obeys `Retry-After`.
 /// (Feature `client`.)
 ///
-/// Requests of one key wait in one line: first come, first served. After an answer with 429 or 503
-/// and `Retry-After`, no further request of its key is sent before that time has passed. A request
-/// that cannot be sent in time fails with [`ThrottleError::Wait`]; it is not sent. The timers are
-/// those of tokio.
+/// Requests of one key wait in one line: first come, first served. A request that cannot be sent in
+/// time fails with [`ThrottleError::Wait`]; it is not sent. The timers are those of tokio.
+///
+/// After an answer with 429 or 503 and `Retry-After`, no further request of its key is sent before
+/// that time has passed. Then requests go at the pace of the server:
+/// - If the answer has `RateLimit-Policy` and `RateLimit`, one request is sent in each `w / q`
+///   seconds of the exhausted policy. To each window is added the time that the answer took, because
+///   requests can come closer together than they were sent. The pace holds for ten windows, and for
+///   a minute at least. Then the limiter alone decides, in case the server allows more.
+/// - Otherwise one request is sent in each further `Retry-After`, until the answer to one asks for no
+///   time. Then the limiter alone decides.
+///
+/// The limiter's own rate holds all the time. Where all requests have the same key, as those over a
+/// [`DirectLimiter`](crate::DirectLimiter), the whole client is delayed.
 ///
 /// The layer works with any type of requests: also with `reqwest`, whose client is a service. The
 /// example `polite_client` shows it.
@@ -56,11 +66,10 @@ pub struct ThrottleLayer<L, K, A> {
 
 impl<L, K, A> ThrottleLayer<L, K, A> {
     /// A layer over this limiter. `key` tells the key of a request in a form that the limiter takes,
-    /// such as `String` or `u64`, and `retry_after` the time that
-    /// an answer asks for: [`retry_after`](retry_after()) reads it.
+    /// such as `String` or `u64`, and `retry_after` the [`Pause`] that an answer asks for, or its time
+    /// alone: [`retry_after`](retry_after()) reads it.
     pub fn new(limiter: Arc<L>, key: K, retry_after: A) -> Self {
-        let polite = Polite { limiter, pauses: Mutex::default(), hashes: RandomState::new() };
-        let waiting = Arc::new(WaitingLimiter::new(Arc::new(polite)).timer(TokioTimer));
+        let waiting = Arc::new(WaitingLimiter::new(Arc::new(Polite::new(limiter))).timer(TokioTimer));
         let (within, longest) = (Duration::from_secs(60), Duration::from_secs(3600));
         Self { waiting, key, retry_after, within, longest }
     }
@@ -70,7 +79,8 @@ impl<L, K, A> ThrottleLayer<L, K, A> {
         Self { within, ..self }
     }
 
-    /// The longest time that a `Retry-After` can ask for; an hour by default. A longer one is cut.
+    /// The longest time between two requests that an answer can ask for; an hour by default. A longer
+    /// one is cut.
     pub fn max_retry_after(self, longest: Duration) -> Self {
         Self { longest, ..self }
     }
@@ -103,14 +113,15 @@ impl<S: Clone, L, K: Clone, A: Clone> Clone for Throttle<S, L, K, A> {
     }
 }
 
-impl<S, L, K, A, R, Q> Service<R> for Throttle<S, L, K, A>
+impl<S, L, K, A, R, Q, P> Service<R> for Throttle<S, L, K, A>
 where
     S: Service<R, Future: Send> + Clone + Send + 'static,
     R: Send + 'static,
     L: Limit<Q, Grant: Send> + Send + Sync + 'static,
     K: Fn(&R) -> Q,
     Q: Clone + Send + Sync + 'static,
-    A: Fn(&S::Response) -> Option<Duration> + Clone + Send + 'static,
+    A: Fn(&S::Response) -> Option<P> + Clone + Send + 'static,
+    P: Into<Pause>,
 {
     type Response = S::Response;
     type Error = ThrottleError<S::Error>;
@@ -127,9 +138,11 @@ where
         Box::pin(async move {
             waiting.acquire(key.clone()).within(within).await.map_err(ThrottleError::Wait)?;
             poll_fn(|context| inner.poll_ready(context)).await.map_err(ThrottleError::Inner)?;
+            let sent = Instant::now();
             let answer = inner.call(request).await.map_err(ThrottleError::Inner)?;
-            if let Some(pause) = retry_after(&answer) {
-                waiting.limiter().pause(&key, pause.min(longest));
+            match retry_after(&answer) {
+                Some(pause) => waiting.limiter().pause(&key, pause.into(), longest, sent),
+                None => waiting.limiter().answered(&key, sent),
             }
             Ok(answer)
         })
@@ -164,115 +177,6 @@ impl<E: fmt::Display> fmt::Display for ThrottleError<E> {
 }
 
 impl<E: core::error::Error> core::error::Error for ThrottleError<E> {}
-
-/// The time that an answer asks for: that of `Retry-After`, in seconds or as a date, of an answer
-/// with 429 or 503.
-///
-/// ```
-/// use std::time::Duration;
-/// use http::{HeaderMap, HeaderValue, StatusCode, header};
-/// use tollgate_tower::retry_after;
-///
-/// let fields = HeaderMap::from_iter([(header::RETRY_AFTER, HeaderValue::from(8))]);
-/// assert_eq!(retry_after(StatusCode::TOO_MANY_REQUESTS, &fields), Some(Duration::from_secs(8)));
-/// assert_eq!(retry_after(StatusCode::OK, &fields), None);
-/// ```
-#[must_use]
-pub fn retry_after(status: StatusCode, fields: &HeaderMap) -> Option<Duration> {
-    if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-        return None;
-    }
-    let value = fields.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    // A date that has passed asks for no time.
-    httpdate::parse_http_date(value).ok()?.duration_since(SystemTime::now()).ok()
-}
-
-/// The most keys with a pause.
-const MOST_PAUSES: usize = 10_000;
-
-/// A limiter that grants no permit of a key while its server has asked for a pause.
-struct Polite<L> {
-    limiter: Arc<L>,
-    /// The ends of the pauses, by the hashes of the keys.
-    pauses: Mutex<HashMap<u64, Instant>>,
-    hashes: RandomState,
-}
-
-impl<L> Polite<L> {
-    fn hash<Q>(&self, key: &Q) -> u64
-    where
-        L: Limit<Q>,
-    {
-        let mut state = self.hashes.build_hasher();
-        self.limiter.hash_key(key, &mut state);
-        state.finish()
-    }
-
-    fn pause<Q>(&self, key: &Q, pause: Duration)
-    where
-        L: Limit<Q>,
-    {
-        let key = self.hash(key);
-        let now = Instant::now();
-        let Some(end) = now.checked_add(pause) else { return };
-        let mut pauses = self.pauses();
-        if pauses.len() >= MOST_PAUSES && !pauses.contains_key(&key) {
-            pauses.retain(|_, end| *end > now);
-            if pauses.len() >= MOST_PAUSES {
-                return;
-            }
-        }
-        let known = pauses.entry(key).or_insert(end);
-        *known = (*known).max(end);
-    }
-
-    /// The rest of the key's pause.
-    fn left<Q>(&self, key: &Q) -> Duration
-    where
-        L: Limit<Q>,
-    {
-        let key = &self.hash(key);
-        let mut pauses = self.pauses();
-        let left = pauses.get(key).map_or(Duration::ZERO, |end| end.saturating_duration_since(Instant::now()));
-        if left.is_zero() {
-            pauses.remove(key);
-        }
-        left
-    }
-
-    /// The map is whole after each change, so a panic elsewhere does no harm to it.
-    fn pauses(&self) -> MutexGuard<'_, HashMap<u64, Instant>> {
-        self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<L: Limit<Q>, Q> Limit<Q> for Polite<L> {
-    type Grant = L::Grant;
-
-    fn hash_key<H: Hasher>(&self, key: &Q, state: &mut H) {
-        self.limiter.hash_key(key, state);
-    }
-
-    fn look(&self, key: &Q, cost: u32) -> Result<Decision, WaitError> {
-        self.limiter.look(key, cost)
-    }
-
-    fn decide(&self, key: &Q, cost: u32) -> Result<Result<L::Grant, Duration>, WaitError> {
-        let left = self.left(key);
-        if left.is_zero() { self.limiter.decide(key, cost) } else { Ok(Err(left)) }
-    }
-
-    fn earliest(&self, key: &Q, permits: u64) -> Duration {
-        self.limiter.earliest(key, permits).max(self.left(key))
-    }
-
-    fn reading(&self) -> u64 {
-        self.limiter.reading()
-    }
-}
 
 impl<L, K, A> fmt::Debug for ThrottleLayer<L, K, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

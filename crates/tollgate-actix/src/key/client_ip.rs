@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::net::IpAddr;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use actix_web::http::header::HeaderName;
@@ -47,6 +48,9 @@ pub struct ClientIp {
 type PeerFrom = dyn Fn(&HttpRequest) -> Option<Peer> + Send + Sync;
 
 impl ClientIp {
+    /// The key in words. They do not tell which header field is trusted.
+    pub(crate) const WORDS: &str = "the address of the client";
+
     /// The address of the peer. Header fields are ignored.
     #[must_use]
     pub fn peer() -> Self {
@@ -102,6 +106,10 @@ impl KeyExtractor for ClientIp {
         self.clients
             .key(self.peer_of(head.request), lines)
             .map_err(|error| if error.is_missing() { KeyError::not_provided() } else { KeyError::malformed() })
+    }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        Some(Self::WORDS.into())
     }
 }
 

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
+use std::borrow::Cow;
 
 use actix_web::HttpMessage;
 
@@ -60,6 +61,10 @@ where
 
     fn extract(&self, head: &Head<'_>) -> Result<K, KeyError> {
         head.request.extensions().get().map(&self.key).ok_or(KeyError::not_provided())
+    }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        Some(format!("an extension of type {}", core::any::type_name::<E>()).into())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The text of a header field as a key.
 
 use core::fmt;
+use std::borrow::Cow;
 
 use actix_web::http::header::HeaderName;
 
@@ -14,7 +15,7 @@ use super::{Head, KeyError, KeyExtractor};
 ///
 /// A request is rejected with 400 if the field comes twice, is not UTF-8, or is longer than
 /// [`MAX_BYTES`](Header::MAX_BYTES). Without the field, or if it is empty, the key is
-/// [not sent](KeyError::not_sent). The text costs an allocation.
+/// [not sent](KeyError::not_sent). The answers name the field. The text costs an allocation.
 ///
 /// # Panics
 ///
@@ -66,5 +67,9 @@ impl KeyExtractor for Header {
             (None | Some(_), None) => Err(KeyError::not_sent()),
             (_, Some(_)) => Err(KeyError::malformed()),
         }
+    }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        Some(format!("the header field {}", self.name).into())
     }
 }

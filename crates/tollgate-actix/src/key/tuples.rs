@@ -1,5 +1,7 @@
 //! Tuples of extractors.
 
+use std::borrow::Cow;
+
 use tollgate_http::middleware::JointKey;
 
 use super::{Head, KeyError, KeyExtractor, Missing};
@@ -39,6 +41,13 @@ macro_rules! tuples {
                 let worst = [$(found.$at.as_ref().err().copied()),*].into_iter().flatten().reduce(KeyError::or_worse);
                 worst.map_or(Ok(()), Err)?;
                 Ok(($(found.$at?,)*))
+            }
+
+            fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
+                $(if self.$at.extract(head).err() == Some(error) {
+                    return self.$at.lacks(head, error);
+                })*
+                None
             }
         }
 

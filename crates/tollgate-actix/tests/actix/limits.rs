@@ -237,6 +237,33 @@ fn a_header_field_that_is_no_text_is_not_a_key() {
 }
 
 #[test]
+fn a_bad_request_is_told_which_key_it_needs() {
+    let limiter = JointLimiter::builder()
+        .dimension("key", [Quota::per_hour(9)])
+        .dimension("place", [Quota::per_hour(9)])
+        .build()
+        .unwrap();
+    let tenant = from_head(|head| {
+        let named = head.uri.path() != "/";
+        Err::<String, _>(if named { KeyError::malformed() } else { KeyError::not_sent() })
+    });
+    let place = (header("x-zone").on_missing(Missing::Reject), tenant.naming("the name of a \"tenant\""));
+    let limit = RateLimit::new(Arc::new(limiter)).key((header("X-Api-Key"), place));
+    let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(hello)));
+    let (key, zone) = (("x-api-key", "secret"), ("x-zone", "secret"));
+    for (path, fields, needs) in [
+        ("/", &[key][..], "The request needs the header field x-zone."),
+        ("/", &[zone], "The request needs the header field x-api-key."),
+        ("/", &[key, zone], "The request needs the name of a \"tenant\"."),
+        ("/a", &[key, zone], "The request has the name of a \"tenant\" twice, or in a form that is not accepted."),
+        ("/", &[key, key], "The request has the header field x-api-key twice, or in a form that is not accepted."),
+    ] {
+        let answer = server.get(path, fields);
+        assert_eq!((answer.status, answer.json()["detail"].as_str()), (400, Some(needs)));
+    }
+}
+
+#[test]
 #[should_panic(expected = "no header field can have this name")]
 fn a_name_that_no_header_field_can_have_is_refused() {
     let _ = header("x api key");

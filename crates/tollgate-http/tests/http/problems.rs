@@ -188,6 +188,16 @@ fn grpc_answers_are_trailers_only() {
 }
 
 #[test]
+fn the_message_of_a_grpc_answer_names_the_key_unless_its_words_are_too_long() {
+    let message = |kind, key: &str| grpc(&Problem::new(kind, Duration::MAX).wanting(key))[1].1.clone();
+    assert_eq!(message(DenialKind::KeyNotSent, "the 5 % \"key\""), "Bad Request. The request needs the 5 %25 \"key\".");
+    assert_eq!(message(DenialKind::KeyNotProvided, "the key"), "Internal Server Error");
+    for long in ["k".repeat(1_000), "\u{e4}".repeat(1_000)] {
+        assert_eq!(message(DenialKind::KeyMalformed, &long), "Bad Request");
+    }
+}
+
+#[test]
 fn grpc_calls_are_known_by_their_content_type() {
     for (request, answer) in [
         ("application/grpc", Some("application/grpc")),
@@ -221,6 +231,20 @@ proptest! {
             }
         }
         prop_assert_eq!(String::from_utf8(decoded).unwrap(), message);
+    }
+
+    #[test]
+    fn bodies_are_json_with_the_words_for_a_key(words: String, kind in proptest::sample::select(KINDS.to_vec())) {
+        let body = Problem::new(kind, Duration::MAX).wanting(words.as_str()).to_json();
+        prop_assert!(body.bytes().all(|byte| matches!(byte, b' '..=b'~')));
+        let body: Value = serde_json::from_str(&body).unwrap();
+        let detail = body.get("detail").and_then(Value::as_str);
+        match kind {
+            DenialKind::KeyNotSent => prop_assert_eq!(detail, Some(&*format!("The request needs {words}."))),
+            DenialKind::KeyMalformed => prop_assert!(detail.is_some_and(|detail| detail.contains(&words))),
+            DenialKind::KeyNotProvided | DenialKind::Undecided => prop_assert_eq!(detail, None),
+            _ => prop_assert_eq!(detail, Some("Trying again does not help.")),
+        }
     }
 
     /// Whatever the names of the policies are, and nothing but them varies.

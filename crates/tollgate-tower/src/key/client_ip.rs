@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::net::IpAddr;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::{Extensions, HeaderName};
@@ -47,6 +48,9 @@ pub struct ClientIp {
 type PeerFrom = dyn Fn(&Extensions) -> Option<Peer> + Send + Sync;
 
 impl ClientIp {
+    /// The key in words. They do not tell which header field is trusted.
+    pub(crate) const WORDS: &str = "the address of the client";
+
     /// The address of the peer. Header fields are ignored.
     #[must_use]
     pub fn peer() -> Self {
@@ -120,6 +124,10 @@ impl KeyExtractor for ClientIp {
         self.clients
             .key(self.peer_of(head.extensions), lines)
             .map_err(|error| if error.is_missing() { KeyError::not_provided() } else { KeyError::malformed() })
+    }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        Some(Self::WORDS.into())
     }
 }
 

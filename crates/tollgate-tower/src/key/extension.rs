@@ -3,6 +3,7 @@
 use core::fmt;
 use core::hash::Hash;
 use core::marker::PhantomData;
+use std::borrow::Cow;
 
 use super::{Head, KeyError, KeyExtractor};
 
@@ -55,6 +56,10 @@ where
 
     fn extract(&self, head: &Head<'_>) -> Result<K, KeyError> {
         head.extensions.get().map(&self.key).ok_or(KeyError::not_provided())
+    }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        Some(format!("an extension of type {}", core::any::type_name::<E>()).into())
     }
 }
 

@@ -1,6 +1,7 @@
 //! [`KeyExtractor`], and extractors that change what another one finds.
 
 use core::hash::Hash;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{Head, KeyError, Missing};
@@ -55,6 +56,26 @@ pub trait KeyExtractor: Send + Sync {
     /// [`KeyError`] when there is no key. [`Missing`] is the treatment of such requests.
     fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError>;
 
+    /// Words for the key, which follow "The request needs". The answer to a request with 400 has
+    /// them. Without words, as by default, the answer does not tell which key is missing.
+    ///
+    /// Words never hold a part of a request.
+    ///
+    /// ```
+    /// use tollgate_tower::{KeyExtractor, header};
+    ///
+    /// assert_eq!(header("x-api-key").wants().as_deref(), Some("the header field x-api-key"));
+    /// ```
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    /// Words for the key, or for the part of it, that has this error in this head.
+    #[doc(hidden)]
+    fn lacks(&self, _: &Head<'_>, _: KeyError) -> Option<Cow<'_, str>> {
+        self.wants()
+    }
+
     /// The same extractor, with its own treatment of a missing key. It comes before that of the
     /// [layer](crate::RateLimitLayer::on_missing).
     ///
@@ -83,6 +104,14 @@ impl<X: KeyExtractor + ?Sized> KeyExtractor for &X {
     fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
         (**self).extract(head)
     }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        (**self).wants()
+    }
+
+    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
+        (**self).lacks(head, error)
+    }
 }
 
 impl<X: KeyExtractor + ?Sized> KeyExtractor for Box<X> {
@@ -91,6 +120,14 @@ impl<X: KeyExtractor + ?Sized> KeyExtractor for Box<X> {
     fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
         (**self).extract(head)
     }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        (**self).wants()
+    }
+
+    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
+        (**self).lacks(head, error)
+    }
 }
 
 impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
@@ -98,6 +135,14 @@ impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
 
     fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
         (**self).extract(head)
+    }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        (**self).wants()
+    }
+
+    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
+        (**self).lacks(head, error)
     }
 }
 
@@ -141,5 +186,15 @@ impl<X: KeyExtractor<Key: Send + Sync>> KeyExtractor for OnMissing<X> {
 
     fn extract(&self, head: &Head<'_>) -> Result<X::Key, KeyError> {
         self.missing.settle(self.extractor.extract(head))
+    }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        self.extractor.wants()
+    }
+
+    fn lacks(&self, head: &Head<'_>, _: KeyError) -> Option<Cow<'_, str>> {
+        // The extractor's own error, which `missing` has closed.
+        let error = self.extractor.extract(head).err()?;
+        self.extractor.lacks(head, error)
     }
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::hash::Hash;
+use std::borrow::Cow;
 
 use super::{Head, KeyError, KeyExtractor};
 
@@ -20,13 +21,34 @@ where
     T: Fn(&Head<'_>) -> Result<K, KeyError> + Send + Sync,
     K: Hash + Clone,
 {
-    FromHead { function }
+    FromHead { function, words: None }
 }
 
 /// A function of the head as an extractor. [`from_head`] makes it.
 #[derive(Clone, Copy)]
 pub struct FromHead<T> {
     function: T,
+    words: Option<&'static str>,
+}
+
+impl<T> FromHead<T> {
+    /// The same extractor, with [words](KeyExtractor::wants) for the key.
+    ///
+    /// ```
+    /// use tollgate_tower::{KeyError, from_head};
+    ///
+    /// let tenant = from_head(|head| {
+    ///     let tenant = head.uri.path().strip_prefix("/tenants/").ok_or(KeyError::not_sent())?;
+    ///     tenant.parse::<u32>().map_err(|_| KeyError::malformed())
+    /// });
+    /// // "The request needs the number of a tenant in the path."
+    /// let tenant = tenant.naming("the number of a tenant in the path");
+    /// # let _ = tenant;
+    /// ```
+    #[must_use]
+    pub fn naming(self, words: &'static str) -> Self {
+        Self { words: Some(words), ..self }
+    }
 }
 
 impl<T, K> KeyExtractor for FromHead<T>
@@ -38,6 +60,10 @@ where
 
     fn extract(&self, head: &Head<'_>) -> Result<K, KeyError> {
         (self.function)(head)
+    }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        self.words.map(Cow::from)
     }
 }
 

@@ -60,6 +60,7 @@ async fn a_missing_peer_is_logged_once_with_the_remedy() {
     let logged = log.0.lock().unwrap().clone();
     let [(Level::ERROR, text)] = &logged[..] else { panic!("one error: {logged:?}") };
     assert!(text.contains("into_make_service_with_connect_info::<SocketAddr>()"), "{text}");
+    assert!(text.contains("for want of the address of the client"), "{text}");
 }
 
 #[tokio::test]

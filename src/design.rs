@@ -1,6 +1,7 @@
 //! How tollgate works, why it is right, and where it falls short.
 //!
 //! - [`glossary`]: the words of the code and of these pages.
+//! - [`map`]: the crates, the way of a request, and where things are.
 //! - [`internals`]: a key's word, the algorithms, the table; where to start reading.
 //! - [`proof`]: why no window holds more than N, and why no thread waits for another.
 //! - [`invariants`]: what always holds, by name, with its tests.
@@ -14,6 +15,7 @@ macro_rules! chapters {
     ($($name:ident $file:literal)*) => {
         $(
             #[doc = "[glossary]: crate::design::glossary"]
+            #[doc = "[map]: crate::design::map"]
             #[doc = "[internals]: crate::design::internals"]
             #[doc = "[proof]: crate::design::proof"]
             #[doc = "[invariants]: crate::design::invariants"]
@@ -29,6 +31,7 @@ macro_rules! chapters {
 
 chapters! {
     glossary "../docs/glossary.md"
+    map "../docs/map.md"
     internals "../docs/internals.md"
     proof "../docs/proof.md"
     invariants "../docs/invariants.md"

@@ -152,6 +152,38 @@ fn names_in_the_design_exist() {
     assert!(names > 100 && files > 40, "{names} names, {files} files");
 }
 
+/// Each name in the map is in the file before it, and each item in its picture exists.
+#[test]
+fn names_in_the_map_are_in_the_file_before_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = text_of("docs/map.md");
+    let (mut before, mut files, mut names, mut lost) = (None, 0, 0, Vec::new());
+    for code in page.split('`').skip(1).step_by(2).filter(|code| !code.contains([' ', '\n'])) {
+        if code.contains('/') {
+            files += 1;
+            let text = fs::read_to_string(root.join(code)).unwrap_or_default();
+            lost.extend((!root.join(code).exists()).then(|| code.to_owned()));
+            before = Some(Source { path: code.into(), text });
+        } else if let (Some(file), Some((owner, name))) = (&before, code.rsplit_once("::")) {
+            names += 1;
+            if !is_there(std::slice::from_ref(file), owner, name) {
+                lost.push(format!("{}: {code}", file.path.display()));
+            }
+        }
+    }
+    let mut sources = Vec::new();
+    ["src", "crates"].iter().for_each(|folder| read_all(&root.join(folder), &mut sources));
+    let picture = between(&page, "```text", "```").join(" ");
+    let items: Vec<&str> = picture
+        .split(|char: char| !char.is_alphanumeric() && char != '_')
+        .filter(|word| word.starts_with(char::is_uppercase) || word.contains('_'))
+        .collect();
+    let is_item = |item: &str| ["struct", "enum", "fn"].iter().any(|kind| sources.iter().any(|it| it.has(kind, item)));
+    lost.extend(items.iter().filter(|item| !is_item(item)).map(|item| (*item).to_owned()));
+    assert!(lost.is_empty(), "not there: {lost:#?}");
+    assert!(names > 100 && files > 80 && items.len() > 15, "{names} names, {files} files, {items:?}");
+}
+
 /// Steps through the marked decision, instruction by instruction, and prints each file when it comes
 /// to it.
 const STEPS: &str = r#"

@@ -16,8 +16,9 @@ use crate::key::Head;
 /// [`on_denied`](crate::RateLimitLayer::on_denied).
 ///
 /// It is a [`Problem`], which tells the reason ([`kind`](Problem::kind)), the
-/// [`wait`](Problem::wait), and the violated [`quota`](Problem::quota) with its
-/// [`limit`](Problem::limit) and the permits [`remaining`](Problem::remaining).
+/// [`wait`](Problem::wait), the violated [`quota`](Problem::quota) with its
+/// [`limit`](Problem::limit) and the permits [`remaining`](Problem::remaining), and the key that is
+/// [`wanted`](Problem::wanted).
 ///
 /// ```
 /// use std::sync::Arc;

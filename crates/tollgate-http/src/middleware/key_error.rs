@@ -105,7 +105,8 @@ impl KeyError {
     }
 }
 
-/// The answer when the request is rejected. It tells nothing about the set-up.
+/// The answer when the request is rejected. It tells nothing about the set-up. With
+/// [`wanting`](Problem::wanting) it tells which key the client is to send.
 ///
 /// ```
 /// use tollgate_http::Problem;

@@ -144,7 +144,7 @@
 //!
 //! ## Own networks and `/health` pass
 //! Requests that are not limited do not ask the limiter. The layers for HTTP have the option `skip`
-//! for that. The address is that of the connection, or one that a proxy of yours tells: a client
+//! for that, and `ClientIp::address`. The address is that of the connection, or one that a proxy of yours tells: a client
 //! writes into `X-Forwarded-For` as it likes.
 //!
 //! ```

@@ -163,7 +163,7 @@
 //! |---|---|
 //! | limits, windows, the number of logs | [applied](Policy::apply), as [`Limiter::set_quotas`] says |
 //! | `shadow`, `penalty`, `at_key_cap` | applied |
-//! | dimensions, algorithms, `key_cap` | refused, unless the program [builds new limiters](Reloader::rebuild_with) |
+//! | dimensions, algorithms, `key_cap`, `[store]` | refused, unless the program [builds new limiters](Reloader::rebuild_with) |
 //!
 //! A phase counts from the origin of the limiter's clock. The origin of the default clock is the
 //! time at which the clock was made. In `tollgate replay`, the origin is the start of 1970.

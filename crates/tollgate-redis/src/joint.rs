@@ -29,8 +29,8 @@ use crate::store::Store;
 ///     .dimension("user", [Quota::per_second(10), Quota::per_minute(100)])
 ///     .dimension("tenant", [Quota::per_minute(300)])
 ///     .build()?;
-/// let tenant = 7_u64.to_be_bytes();
-/// let decision = limiter.try_acquire(&[Some(b"alice"), Some(&tenant)]).await?;
+/// let tenant = 7_u64.to_string();
+/// let decision = limiter.try_acquire(&[Some(b"alice"), Some(tenant.as_bytes())]).await?;
 /// if let Err(denial) = decision.into_result() {
 ///     println!("by {}", limiter.dimension(denial.dimension()));
 /// }

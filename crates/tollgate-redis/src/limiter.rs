@@ -39,6 +39,10 @@ const DIMENSION: &str = "key";
 /// # }
 /// ```
 ///
+/// A key is bytes: a `&str`, or the text of a number or an address, such as `user.to_string()`. All
+/// nodes have to write it alike. A `PolicyLimiter` and `tollgate serve` write numbers and addresses as
+/// text.
+///
 /// A future that is dropped before it is ready may have charged its permits.
 #[derive(Debug)]
 pub struct RedisLimiter {

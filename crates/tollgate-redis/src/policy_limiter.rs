@@ -20,6 +20,10 @@ use crate::store_key::StoreKeys;
 /// `D` names the types of the keys, as for a [`JointLimiter`]. Each is a
 /// [`StoreKey`](crate::StoreKey), which all nodes write alike.
 ///
+/// It does not follow a changed file: start again, or take a limiter of
+/// [`Policy::builder`](tollgate_policy::Policy::builder), which a
+/// [`Reloader`](tollgate_policy::Reloader) changes.
+///
 /// ```
 /// use std::net::IpAddr;
 /// use tollgate_policy::Policy;

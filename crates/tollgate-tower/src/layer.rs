@@ -77,6 +77,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     }
 
     /// The requests that are not limited; none by default. If `skip` panics, nothing is charged.
+    /// [`ClientIp::address`](crate::ClientIp::address) has an example for own networks.
     pub fn skip(self, skip: impl Fn(&Head<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.with(|shared| shared.settings.skip = Some(Arc::new(skip)))
     }

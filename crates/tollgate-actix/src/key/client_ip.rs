@@ -5,14 +5,15 @@ use core::net::IpAddr;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use actix_web::http::header::HeaderName;
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{HttpMessage, HttpRequest};
-use tollgate_http::{ClientAddress, Peer, TrustedProxies};
+use tollgate_http::{ClientAddress, ClientError, Peer, TrustedProxies};
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The address of the client, from the peer or from trusted proxies. IPv6 counts by network.
-/// [`ClientAddress`] has the rules.
+/// The address of the client as a key, from the peer or from trusted proxies. IPv6 counts by network.
+/// [`ClientAddress`] has the rules. To decide by it, such as whom not to limit, take
+/// [`address`](Self::address).
 ///
 /// The peer is the [`Peer`] in the request's extensions, if an outer middleware inserts one, and
 /// [`HttpRequest::peer_addr`] otherwise. Use [`peer_from`](Self::peer_from) for other sources. The
@@ -86,6 +87,37 @@ impl ClientIp {
         Self { peer: Some(Arc::new(peer)), ..self }
     }
 
+    /// The address of the client, to decide by. It is no [key](KeyExtractor::extract): a key is a
+    /// network of IPv6, or the IPv4 address that an address of NAT64, 6to4 or Teredo embeds.
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use tollgate_actix::{ClientIp, Limiter, Quota, RateLimit, TrustedProxies};
+    ///
+    /// // Own networks and `/health` are not limited.
+    /// let (clients, own) = (ClientIp::peer(), TrustedProxies::new(["10.0.0.0/8", "2001:db8:7::/48"])?);
+    /// let limit = RateLimit::new(Limiter::<IpAddr>::new(Quota::per_minute(60))?)
+    ///     .key(clients.clone())
+    ///     .skip(move |head| {
+    ///         let is_own = clients.address(head).is_ok_and(|address| own.contains(address));
+    ///         is_own || head.request.path() == "/health"
+    ///     });
+    /// # let _ = limit;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] as for the key.
+    pub fn address(&self, head: &Head<'_>) -> Result<IpAddr, KeyError> {
+        self.clients.address(self.peer_of(head.request), self.lines(head)).map_err(no_key)
+    }
+
+    /// The values of the header field that counts.
+    fn lines<'a>(&self, head: &Head<'a>) -> impl DoubleEndedIterator<Item = &'a HeaderValue> {
+        self.header.iter().flat_map(|name| head.headers.get_all(name))
+    }
+
     fn peer_of(&self, request: &HttpRequest) -> Peer {
         let peer = match &self.peer {
             Some(peer) => peer(request),
@@ -98,14 +130,16 @@ impl ClientIp {
     }
 }
 
+/// Why a request without an address has no key.
+fn no_key(error: ClientError) -> KeyError {
+    if error.is_missing() { KeyError::not_provided() } else { KeyError::malformed() }
+}
+
 impl KeyExtractor for ClientIp {
     type Key = IpAddr;
 
     fn extract(&self, head: &Head<'_>) -> Result<IpAddr, KeyError> {
-        let lines = self.header.iter().flat_map(|name| head.headers.get_all(name));
-        self.clients
-            .key(self.peer_of(head.request), lines)
-            .map_err(|error| if error.is_missing() { KeyError::not_provided() } else { KeyError::malformed() })
+        self.clients.key(self.peer_of(head.request), self.lines(head)).map_err(no_key)
     }
 
     fn wants(&self) -> Option<Cow<'_, str>> {

@@ -27,6 +27,23 @@ fn direct(limit: u32) -> (Arc<DirectLimiter<MockClock>>, MockClock) {
     (Arc::new(DirectLimiter::with_clock(quota, clock.clone()).unwrap()), clock)
 }
 
+/// The key of a host behind a tunnel is the IPv4 address that its own embeds.
+#[test]
+fn an_address_is_that_of_the_client_and_a_key_may_be_another() {
+    let clients = ClientIp::peer();
+    for (peer, key) in [
+        ("10.1.2.3", "10.1.2.3"),
+        ("64:ff9b::a01:203", "10.1.2.3"),
+        ("2002:a01:203::1", "10.1.2.3"),
+        ("2001:db8::7", "2001:db8::"),
+    ] {
+        let peer: IpAddr = peer.parse().unwrap();
+        let request = TestRequest::get().peer_addr((peer, 4711).into()).to_http_request();
+        assert_eq!(clients.address(&Head::of(&request)), Ok(peer));
+        assert_eq!(clients.extract(&Head::of(&request)), Ok(key.parse::<IpAddr>().unwrap()));
+    }
+}
+
 fn keyed(limit: u32) -> Arc<Limiter<IpAddr>> {
     Arc::new(Limiter::new(Quota::per_hour(limit)).unwrap())
 }

@@ -5,13 +5,14 @@ use core::net::IpAddr;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use http::{Extensions, HeaderName};
-use tollgate_http::{ClientAddress, Peer, TrustedProxies};
+use http::{Extensions, HeaderName, HeaderValue};
+use tollgate_http::{ClientAddress, ClientError, Peer, TrustedProxies};
 
 use super::{Head, KeyError, KeyExtractor};
 
-/// The address of the client, from the peer or from trusted proxies. IPv6 counts by network.
-/// [`ClientAddress`] has the rules.
+/// The address of the client as a key, from the peer or from trusted proxies. IPv6 counts by network.
+/// [`ClientAddress`] has the rules. To decide by it, such as whom not to limit, take
+/// [`address`](Self::address).
 ///
 /// The peer's address is an extension of the request, of type [`Peer`], which the server or an
 /// outer layer inserts. With the feature `axum`, axum's `ConnectInfo<SocketAddr>` is found as well,
@@ -91,6 +92,37 @@ impl ClientIp {
         Self { peer: Some(Arc::new(peer)), ..self }
     }
 
+    /// The address of the client, to decide by. It is no [key](KeyExtractor::extract): a key is a
+    /// network of IPv6, or the IPv4 address that an address of NAT64, 6to4 or Teredo embeds.
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use tollgate_tower::{ClientIp, Limiter, Quota, RateLimitLayer, TrustedProxies};
+    ///
+    /// // Own networks and `/health` are not limited.
+    /// let (clients, own) = (ClientIp::peer(), TrustedProxies::new(["10.0.0.0/8", "2001:db8:7::/48"])?);
+    /// let layer = RateLimitLayer::new(Limiter::<IpAddr>::new(Quota::per_minute(60))?)
+    ///     .key(clients.clone())
+    ///     .skip(move |head| {
+    ///         let is_own = clients.address(head).is_ok_and(|address| own.contains(address));
+    ///         is_own || head.uri.path() == "/health"
+    ///     });
+    /// # let _ = layer;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] as for the key.
+    pub fn address(&self, head: &Head<'_>) -> Result<IpAddr, KeyError> {
+        self.clients.address(self.peer_of(head.extensions), self.lines(head)).map_err(no_key)
+    }
+
+    /// The values of the header field that counts.
+    fn lines<'a>(&self, head: &Head<'a>) -> impl DoubleEndedIterator<Item = &'a HeaderValue> {
+        self.header.iter().flat_map(|name| head.headers.get_all(name))
+    }
+
     fn peer_of(&self, extensions: &Extensions) -> Peer {
         let peer = match &self.peer {
             Some(peer) => peer(extensions),
@@ -116,14 +148,16 @@ const fn framework_peer(_: &Extensions) -> Option<Peer> {
     None
 }
 
+/// Why a request without an address has no key.
+fn no_key(error: ClientError) -> KeyError {
+    if error.is_missing() { KeyError::not_provided() } else { KeyError::malformed() }
+}
+
 impl KeyExtractor for ClientIp {
     type Key = IpAddr;
 
     fn extract(&self, head: &Head<'_>) -> Result<IpAddr, KeyError> {
-        let lines = self.header.iter().flat_map(|name| head.headers.get_all(name));
-        self.clients
-            .key(self.peer_of(head.extensions), lines)
-            .map_err(|error| if error.is_missing() { KeyError::not_provided() } else { KeyError::malformed() })
+        self.clients.key(self.peer_of(head.extensions), self.lines(head)).map_err(no_key)
     }
 
     fn wants(&self) -> Option<Cow<'_, str>> {

@@ -37,6 +37,28 @@ async fn a_request_without_a_peer_is_rejected_and_told_nothing_about_the_set_up(
     assert_eq!(inner.calls(), 0);
 }
 
+/// The key of a host behind a tunnel is the IPv4 address that its own embeds.
+#[tokio::test]
+async fn a_network_is_exempt_by_the_addresses_in_it_and_not_by_keys() {
+    let (clients, own) = (ClientIp::peer(), TrustedProxies::new(["10.0.0.0/8", "2001:db8::7/128"]).unwrap());
+    let layer = RateLimitLayer::new(Arc::new(Limiter::<IpAddr>::new(Quota::per_hour(1)).unwrap()))
+        .key(clients.clone())
+        .skip(move |head| clients.address(head).is_ok_and(|address| own.contains(address)));
+    let service = Inner::default().behind(&layer);
+    for own in ["10.1.2.3", "::ffff:10.1.2.3", "2001:db8::7"] {
+        for _ in 0..3 {
+            assert!(ask(&service, from(own)).await.status.is_success(), "{own}");
+        }
+    }
+    // NAT64, 6to4 and Teredo of 10.1.2.3; a neighbour in the /64.
+    assert!(ask(&service, from("64:ff9b::a01:203")).await.status.is_success());
+    for other in ["64:ff9b::a01:203", "2002:a01:203::1", "2001:0:1:2::f5fe:fdfc"] {
+        assert_eq!(ask(&service, from(other)).await.status, 429, "{other}");
+    }
+    assert!(ask(&service, from("2001:db8::8")).await.status.is_success());
+    assert_eq!(ask(&service, from("2001:db8::8")).await.status, 429);
+}
+
 #[tokio::test]
 async fn requests_without_a_peer_share_a_key_or_are_not_limited_as_configured() {
     let limiter = Arc::new(Limiter::<IpAddr>::new(Quota::per_hour(2)).unwrap());

@@ -2,13 +2,16 @@
 
 use core::convert::Infallible;
 use core::fmt;
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
+use std::borrow::Cow;
 
 /// One value of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Field {
     Client,
+    /// The IPv6 network of a client, of so many bits.
+    Network(u8),
     User,
     Path,
     Method,
@@ -20,6 +23,9 @@ impl FromStr for Field {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(bits) = bits_of(text.trim()) {
+            return Ok(Self::Network(bits));
+        }
         Ok(match text.trim() {
             "client" => Self::Client,
             "user" => Self::User,
@@ -47,6 +53,7 @@ pub(crate) fn parse_field(text: &str) -> Result<Field, String> {
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Network(bits) => return write!(f, "client/{bits}"),
             Self::Client => "client",
             Self::User => "user",
             Self::Path => "path",
@@ -71,7 +78,7 @@ impl Field {
     /// JSON.
     pub(crate) fn column_names(&self) -> Vec<&str> {
         let names: &[&str] = match self {
-            Self::Client => &[
+            Self::Client | Self::Network(_) => &[
                 "client",
                 "client_ip",
                 "clientip",
@@ -148,13 +155,31 @@ impl Field {
     }
 
     /// What of a column's value counts: of a path, all before the query; of a client, the address
-    /// without the port of its connection.
-    pub(crate) fn part_of<'a>(&self, value: &'a [u8]) -> &'a [u8] {
+    /// without the port of its connection, or its network.
+    pub(crate) fn part_of<'a>(&self, value: &'a [u8]) -> Cow<'a, [u8]> {
         match self {
-            Self::Path => value.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or(value),
-            Self::Client => without_port(value),
-            _ => value,
+            Self::Path => value.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or(value).into(),
+            Self::Client => without_port(value).into(),
+            Self::Network(bits) => network(without_port(value), *bits),
+            _ => value.into(),
         }
+    }
+}
+
+/// The bits of a network of clients, as `client/48` names it.
+fn bits_of(name: &str) -> Option<u8> {
+    name.strip_prefix("client/")?.parse().ok().filter(|bits| (1..=64).contains(bits))
+}
+
+/// The IPv6 network of so many bits of an address; any other text as it is.
+fn network(text: &[u8], bits: u8) -> Cow<'_, [u8]> {
+    let address = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Ipv6Addr>().ok());
+    match address.filter(|address| address.to_ipv4_mapped().is_none()) {
+        Some(address) => {
+            let network = address.to_bits() & (u128::MAX << (128 - u32::from(bits)));
+            Ipv6Addr::from_bits(network).to_string().into_bytes().into()
+        }
+        None => text.into(),
     }
 }
 
@@ -230,9 +255,9 @@ impl KeyText {
     }
 
     /// Adds the next part. None, nothing and `-` all mean that the record has no such value.
-    pub(crate) fn push(&mut self, part: Option<&[u8]>) {
+    pub(crate) fn push(&mut self, part: Option<impl AsRef<[u8]>>) {
         let Some(key) = self.keys.get_mut(self.at) else { return };
-        let is_there = key.push(part);
+        let is_there = key.push(part.as_ref().map(AsRef::as_ref));
         if let Some(found) = self.found.get_mut(self.part) {
             *found |= is_there;
         }
@@ -324,9 +349,9 @@ mod tests {
 
     #[test]
     fn a_path_ends_at_the_query() {
-        assert_eq!(Field::Path.part_of(b"/a/b?c=d"), b"/a/b");
-        assert_eq!(Field::Named("url".into()).part_of(b"/a/b?c=d"), b"/a/b?c=d");
-        assert_eq!(Field::Path.part_of(b"10.0.0.1:80"), b"10.0.0.1:80");
+        assert_eq!(&*Field::Path.part_of(b"/a/b?c=d"), b"/a/b");
+        assert_eq!(&*Field::Named("url".into()).part_of(b"/a/b?c=d"), b"/a/b?c=d");
+        assert_eq!(&*Field::Path.part_of(b"10.0.0.1:80"), b"10.0.0.1:80");
         assert_eq!("column:path".parse(), Ok(Field::Named("path".into())));
     }
 
@@ -342,7 +367,26 @@ mod tests {
             ("host:5353", "host:5353"),
             ("", ""),
         ] {
-            assert_eq!(Field::Client.part_of(text.as_bytes()), address.as_bytes());
+            assert_eq!(&*Field::Client.part_of(text.as_bytes()), address.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_network_is_of_an_ipv6_address_alone() {
+        assert_eq!("client/48".parse(), Ok(Field::Network(48)));
+        assert_eq!(Field::Network(48).to_string(), "client/48");
+        assert_eq!(Field::Network(48).option_name(), "client/48");
+        for name in ["client/0", "client/65", "client/x", "user/48"] {
+            assert_eq!(name.parse(), Ok(Field::Named(name.into())));
+        }
+        for (text, network) in [
+            ("2001:db8:1:2::3", "2001:db8:1::"),
+            ("[2001:DB8:1:ffff::7]:5353", "2001:db8:1::"),
+            ("192.0.2.7:5353", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "::ffff:192.0.2.7"),
+            ("host", "host"),
+        ] {
+            assert_eq!(&*Field::Network(48).part_of(text.as_bytes()), network.as_bytes());
         }
     }
 

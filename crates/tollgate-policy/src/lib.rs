@@ -76,8 +76,9 @@
 //!
 //! A field of `key` is `client`, `user`, `path`, `method`, or a column of the log. Several fields
 //! form one key. The library only stores their names. `tollgate replay` reads the fields from each
-//! line, as its option `--key` does. For `tollgate serve`, `client/48` is the IPv6 network of 48 bits
-//! of the field `client`: a dimension of such networks is not asked for IPv4 addresses.
+//! line, as its option `--key` does. Both programs take `client/48` for the IPv6 network of 48 bits of
+//! the field `client`: `tollgate serve` does not ask such a dimension for an IPv4 address, and in
+//! `tollgate replay` that is a network of its own.
 //!
 //! | `algorithm` of a quota | its other fields | as |
 //! |---|---|---|

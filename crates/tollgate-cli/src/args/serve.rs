@@ -54,7 +54,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FIELD=NAME", value_parser = parse_pair)]
     pub(crate) header: Vec<(String, String)>,
 
-    /// The values of this field are IP addresses; of IPv6, a network of 64 bits has one key
+    /// The values of this field are IP addresses; of IPv6, a network of 64 bits has one key, and those
+    /// of 48 and 32 bits have limits, too, unless the policy says network_limits = false
     #[arg(long, value_name = "FIELD")]
     pub(crate) address: Vec<String>,
 

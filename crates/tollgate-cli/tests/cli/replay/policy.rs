@@ -267,3 +267,23 @@ fn a_policy_for_a_store_is_refused_where_there_can_be_none() {
     let output = replay(&["--in-process", "--policy", &policy, SAMPLE]);
     assert!(output.status.success() && total(&output, "denied") > 0, "{}", text(&output.stderr));
 }
+
+/// Two permits of each network of 48 bits, and of each IPv4 address.
+#[test]
+fn a_dimension_of_networks_counts_ipv6_clients_together() {
+    let scratch = Scratch::new("policy-networks");
+    let clients = ["2001:db8:1::1", "2001:db8:1:2::3", "2001:db8:1:ffff::9", "2001:db8:2::1", "192.0.2.1", "192.0.2.2"];
+    let lines = clients.map(|client| format!("{client} - - [02/Mar/2026:08:00:01 +0000] \"GET / HTTP/1.1\" 200 1\n"));
+    let log = scratch.with("access.log", lines.concat());
+    let policy = scratch.with(
+        "policy.toml",
+        "[[dimension]]\nname = \"client\"\nquota = [{ limit = 2, per = \"1h\" }]\n\n\
+         [[dimension]]\nname = \"site\"\nkey = [\"client/48\"]\nquota = [{ limit = 2, per = \"1h\" }]\n",
+    );
+    let output = replay(&["--policy", &policy, &log]);
+    assert_eq!((total(&output, "admitted"), total(&output, "denied")), (5, 1));
+    // The policy of a service with such dimensions.
+    let service = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/login_service/policy.toml");
+    let output = replay(&["--policy", service, SAMPLE]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}

@@ -45,6 +45,10 @@ fn and(all: Decision, (dimension, another): (usize, Decision), shadowed: Shadowe
     }
 }
 
+/// How often a request looks again for a place that others took meanwhile and may give back: two
+/// requests of several new keys may keep the last places from each other.
+pub(super) const LOOKS_FOR_A_PLACE: u32 = 64;
+
 /// The answer that a request would get.
 struct Preview {
     status: Status,
@@ -67,19 +71,22 @@ impl Table {
         mut left: Option<&mut PerQuota>,
         mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Decision {
-        let mut lost = 0;
+        let (mut lost, mut without_place) = (0, 0);
         loop {
             if let Some(left) = left.as_deref_mut() {
                 *left = PerQuota::NONE;
             }
-            if let Some(decision) = self.attempt(asked, clock, left.as_deref_mut(), refundable.as_deref_mut()) {
+            let last_look = without_place == LOOKS_FOR_A_PLACE;
+            let attempt = self.attempt(asked, last_look, clock, left.as_deref_mut(), refundable.as_deref_mut());
+            if let Ok(Some(decision)) = attempt {
                 return decision;
             }
+            without_place = LOOKS_FOR_A_PLACE.min(without_place + u32::from(attempt.is_err()));
             // It may have taken rings, and it may wait for a rebuild.
             for (_, key) in asked.present() {
                 self.with(key, clock).keep_up(&self.shard(key).root());
             }
-            let Preview { status, is_at_cap, has_new } = self.look(asked, clock);
+            let Preview { status, is_at_cap, has_new } = self.look(asked, last_look && attempt.is_err(), clock);
             if let Some(denial) = status.denial() {
                 let (may_fit, is_single) = (!denial.never_fits(), asked.present().nth(1).is_none());
                 // Of one key with a place the attempt has the answer, and counts a refused request.
@@ -101,15 +108,16 @@ impl Table {
         }
     }
 
-    /// One attempt. `None` if another thread was faster, a key found no place, or one of several
-    /// denies the request. If there is one key, its word has the answer.
+    /// One attempt. `None` if another thread was faster, or one of several keys denies the request; an
+    /// error if a key found no place. If there is one key, its word has the answer.
     fn attempt(
         &self,
         asked: Asked<'_>,
+        last_look: bool,
         clock: &dyn Clock,
         mut left: Option<&mut PerQuota>,
         mut refundable: Option<&mut Vec<Refundable>>,
-    ) -> Option<Decision> {
+    ) -> Result<Option<Decision>, Full> {
         let mut prepared: [Option<(Key, Prepared<'_>)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
         let (mut admission, mut denied, mut skips) = (Admission::UNCOUNTED, None, false);
         let is_single = asked.present().nth(1).is_none();
@@ -119,25 +127,25 @@ impl Table {
             }
             match self.with(key, clock).prepare(key, asked.ask, left.as_deref_mut()) {
                 Ok(another) => {
-                    let another = another?;
+                    let Some(another) = another else { return Ok(None) };
                     match another.decision.into() {
                         Decision::Admitted(of_key) => admission = of_key.and(admission),
                         Decision::Denied(denial) if is_single => denied = Some(denial.in_dimension(dimension)),
-                        Decision::Denied(_) => return None,
+                        Decision::Denied(_) => return Ok(None),
                     }
                     prepared[dimension] = Some((key, another));
                 }
-                Err(Full) if asked.admits_without_place && self.make_room(1, clock).is_err() => {
+                Err(Full) if asked.admits_without_place && (last_look || self.make_room(1, clock).is_err()) => {
                     skips = true;
                     if let Some(left) = left.as_deref_mut() {
                         self.tell_of_new(key, asked.ask, clock, left);
                     }
                 }
-                Err(Full) => return None,
+                Err(Full) => return Err(Full),
             }
         }
         if !self.commit(&prepared) {
-            return None;
+            return Ok(None);
         }
         if skips {
             self.count_refused();
@@ -152,7 +160,7 @@ impl Table {
         for (key, prepared) in prepared.iter().flatten() {
             self.with(*key, clock).keep_up(&prepared.arena);
         }
-        Some(denied.map_or(Decision::Admitted(admission), Decision::Denied))
+        Ok(Some(denied.map_or(Decision::Admitted(admission), Decision::Denied)))
     }
 
     /// Swaps the words of all keys, or of none. Returns whether it did.
@@ -210,19 +218,20 @@ impl Table {
     /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it
     /// makes room for new keys, as the request would.
     pub(crate) fn preview(&self, asked: Asked<'_>, clock: &dyn Clock) -> Status {
-        self.look(asked, clock).status
+        self.look(asked, false, clock).status
     }
 
-    fn look(&self, asked: Asked<'_>, clock: &dyn Clock) -> Preview {
+    /// If it `gives_up`, no new key finds a place, also not one that is free meanwhile.
+    fn look(&self, asked: Asked<'_>, gives_up: bool, clock: &dyn Clock) -> Preview {
         loop {
-            if let Some(preview) = self.try_look(asked, clock) {
+            if let Some(preview) = self.try_look(asked, gives_up, clock) {
                 return preview;
             }
         }
     }
 
     /// One attempt. `None` if it made room: the place may have been that of a key of this request.
-    fn try_look(&self, asked: Asked<'_>, clock: &dyn Clock) -> Option<Preview> {
+    fn try_look(&self, asked: Asked<'_>, gives_up: bool, clock: &dyn Clock) -> Option<Preview> {
         let mut all = Preview { status: Status::nothing(), is_at_cap: false, has_new: false };
         let (mut new, mut without_place) = (0, None);
         for (dimension, key) in asked.present() {
@@ -235,8 +244,11 @@ impl Table {
             // A key that never gets so many permits takes no place.
             let never_fits = matches!(decision, Decision::Denied(denial) if denial.never_fits());
             let takes_place = !is_known && asked.ask.cost > 0 && !is_denied && !never_fits;
-            if takes_place && new >= free {
-                let wait_ns = self.make_room(new + 1, clock).err().filter(|_| self.free_places() <= free)?;
+            if takes_place && (gives_up || new >= free) {
+                let wait_ns = match gives_up {
+                    true => 1,
+                    false => self.make_room(new + 1, clock).err().filter(|_| self.free_places() <= free)?,
+                };
                 all.is_at_cap = true;
                 without_place = (!asked.admits_without_place).then_some((dimension, wait_ns));
                 self.tell_of_new(key, asked.ask, clock, left);

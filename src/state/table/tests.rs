@@ -5,7 +5,7 @@ use std::thread;
 use super::*;
 use crate::decision::Shadowed;
 use crate::fingerprint::Fingerprint;
-use crate::state::joint::Asked;
+use crate::state::joint::{Asked, LOOKS_FOR_A_PLACE};
 use crate::state::request::Ask;
 use crate::state::shard::kit::{At, log};
 use crate::state::sync::stepped_kit::Thread;
@@ -53,4 +53,40 @@ fn a_denial_at_the_cap_has_met_a_live_key() {
         }
     }
     assert!(stops > 100 && denied > 50, "{stops} stops, {denied} denied");
+}
+
+/// Two requests of two new keys each take one of the last two places, over and over. They end.
+#[test]
+fn requests_that_keep_the_last_places_from_each_other_end() {
+    let keys_of = |name: u64| [0, 1].map(|dimension| Fingerprint::new(name << 58 | name, name).in_dimension(dimension));
+    let mut most = 0;
+    for names in (0..60).map(|name| [name, name + 1]) {
+        let table = Table::new(&[&[log(1, WINDOW)], &[log(1, WINDOW)]], 2, 1);
+        // All have cells, so that requests take as many steps, if their searches are as long.
+        for key in names.into_iter().flat_map(keys_of) {
+            assert!(table.takes_one(key, &At(0)) == Some(true) && table.forget(key, &At(0)));
+        }
+        let request = |name: u64| {
+            let (keys, shadowed) = (keys_of(name).map(Some), Shadowed::default());
+            let asked = Asked { keys: &keys, ask: Ask::acquire(1), admits_without_place: false, shadowed };
+            table.acquire(asked, &At(WINDOW), None, None)
+        };
+        thread::scope(|scope| {
+            let mut both = names.map(|name| Thread::spawn(scope, move || request(name)));
+            let mut rounds = 0;
+            while rounds < 1_000 && !both.iter().any(Thread::has_ended) {
+                // Side by side, until one has a place. Then the other takes one, too.
+                let takes = |&nth: &usize| !both[nth].step() || table.free_places() < 2;
+                let first = [0, 1].into_iter().cycle().find(takes).unwrap_or(0);
+                while table.free_places() > 0 && both[1 - first].step() {}
+                // Side by side they find none for the next key, and give theirs back.
+                while table.free_places() < 2 && both[first].step() && both[1 - first].step() {}
+                rounds += 1;
+            }
+            assert!(rounds < 1_000, "{names:?}");
+            most = most.max(rounds);
+            both.map(Thread::finish);
+        });
+    }
+    assert!(most > LOOKS_FOR_A_PLACE, "no two were in step: {most} rounds");
 }

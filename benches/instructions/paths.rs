@@ -26,9 +26,9 @@ pub(crate) struct Path {
 pub(crate) const STATUSES: &[(&str, &str, f64)] = &[
     ("status, denied, log", "denied, log", 1.7),
     ("status, denied, two logs", "denied, two logs", 4.5),
-    ("status, denied, token bucket", "denied, token bucket", 1.75),
+    ("status, denied, token bucket", "denied, token bucket", 2.25),
     ("status, admitted, log", "admitted, log", 1.8),
-    ("status, admitted, token bucket", "admitted, token bucket", 2.0),
+    ("status, admitted, token bucket", "admitted, token bucket", 2.1),
 ];
 
 /// The most that a path may do, whatever figures have been accepted; `None` where it is not the

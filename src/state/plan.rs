@@ -11,7 +11,7 @@ use super::account::windows::{Counter, Window};
 use super::cell::{Key, TIME_ZERO, Word};
 use super::log::steps::Steps;
 use super::log::{LogPlan, Permits};
-use super::request::{Algorithm, Ask, Seen};
+use super::request::{self, Algorithm, Ask, Place, Seen, decide_apart};
 use super::ring::Rings;
 use super::root::ARC;
 use crate::clock::nanos;
@@ -90,6 +90,35 @@ impl Plan {
             Self::Log(log) => log.denied_by_hint(seen, left),
             Self::QuantisedLog(log) => log.denied_by_hint(seen, left),
             _ => None,
+        }
+    }
+
+    /// Decides a request on an open word, and swaps it. Writes the permits left to `left`. `None` if
+    /// another thread was faster.
+    #[inline(always)]
+    pub(super) fn decide(
+        &self,
+        Place { word, hint, rings }: Place<'_>,
+        old: Word,
+        now: u64,
+        cost: u32,
+        mut left: Option<&mut PerQuota>,
+    ) -> Option<FastDecision> {
+        match self {
+            // The bucket is short enough to be compiled into each caller.
+            Self::Bucket(bucket) if left.is_none() => request::decide(bucket, word, old, now, cost),
+            Self::Queue(queue) if left.is_none() => decide_apart(queue, word, old, now, cost),
+            Self::Window(window) if left.is_none() => decide_apart(window, word, old, now, cost),
+            Self::Counter(counter) if left.is_none() => decide_apart(counter, word, old, now, cost),
+            Self::WarmUp(warm_up) if left.is_none() => decide_apart(warm_up, word, old, now, cost),
+            _ => {
+                // Made where it is needed: what a call gets by reference is in memory.
+                let seen = || Seen { place: Place { word, hint, rings }, word: old, now };
+                match self.denied_by_hint(seen(), Ask::acquire(cost), left.as_deref_mut()) {
+                    Some((wait_ns, quota)) => Some(FastDecision::denied(wait_ns, quota)),
+                    None => (**self).decide(seen(), cost, left),
+                }
+            }
         }
     }
 

@@ -12,11 +12,10 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
     /// the permits left after the answer to `left`.
     fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal;
 
-    /// Decides a request, and swaps the word. Returns the mark of the permits, too; `None` if another
-    /// thread was faster.
-    fn decide(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<(FastDecision, u128)> {
-        let (decision, new, mark) = self.propose(seen, Ask::acquire(cost), left).answer()?;
-        new.is_none_or(|new| seen.place.word.swap(seen.word, new)).then_some((decision, mark))
+    /// Decides a request, and swaps the word. `None` if another thread was faster.
+    fn decide(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+        let (decision, new, _) = self.propose(seen, Ask::acquire(cost), left).answer()?;
+        new.is_none_or(|new| seen.place.word.swap(seen.word, new)).then_some(decision)
     }
 
     /// The same as `propose` for a key without permits. Its permits count as granted no earlier than `not_before`.
@@ -106,6 +105,38 @@ impl<A: Account> Algorithm for A {
         let state = seen.word.state();
         Word::of(if self == under { state } else { under.converted(self, state, seen.now) })
     }
+}
+
+/// The short way of an account: decides a request on an open word, and swaps it. `None` if another
+/// thread was faster.
+#[inline(always)]
+pub(super) fn decide<A: Account>(
+    account: &A,
+    place: &AtomicWord,
+    word: Word,
+    now: u64,
+    cost: u32,
+) -> Option<FastDecision> {
+    match account.decide(word.state(), now, cost, None) {
+        // The state follows from this word. If it has changed, the state is not to be written.
+        Verdict::Admit { state, delay_ns } => {
+            place.swap(word, Word::of(state)).then_some(FastDecision::admitted(delay_ns))
+        }
+        // Nothing is written: the account of an open word has begun.
+        Verdict::Deny { wait_ns, .. } => Some(FastDecision::denied(wait_ns, 0)),
+    }
+}
+
+/// The same as a function of its own, called with registers alone.
+#[inline(never)]
+pub(super) fn decide_apart<A: Account>(
+    account: &A,
+    place: &AtomicWord,
+    word: Word,
+    now: u64,
+    cost: u32,
+) -> Option<FastDecision> {
+    decide(account, place, word, now, cost)
 }
 
 /// The word and the hint of a key, and the rings of its arena.

@@ -66,9 +66,6 @@ impl Cells for Shared {
     }
 }
 
-/// The answer to a request, and what a refund needs to know of its permits.
-pub(super) type Answer = (FastDecision, Charged);
-
 /// What tells the permits of a request from others of the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Charged {
@@ -218,36 +215,32 @@ impl<'a> Context<'a> {
         time_of(self.clock.now())
     }
 
-    /// Decides a request of a key with permits. `None` if the key has none, moves, or is held by a joint
-    /// claim, or if the cost is above a limit.
+    /// The short way: decides a request of a key with permits by one attempt, and writes the permits
+    /// left to `left`. If the answer is `None`, nothing is charged, and the request goes the way of
+    /// [`prepare`](Self::prepare).
     #[inline(always)]
-    pub(super) fn decide(self, key: Key, cost: u32, mut left: Option<&mut PerQuota>) -> Option<Answer> {
+    pub(super) fn decide(self, key: Key, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
         let root = self.shard.root.load();
+        // A new key needs a place and a cell first.
         let Found::Cell(_, cell) = root.find(key) else { return None };
         let version = root.plans.of(key);
+        // An algorithm decides no cost above the limit: no wait helps.
         if cost > version.most {
             return None;
         }
-        let mut lost = 0;
-        loop {
-            let word = cell.word.load();
-            if !word.is_open() {
-                return None;
-            }
-            let seen = Seen { place: root.place_of(cell), word, now: self.now() };
-            let (ask, hinted) = (Ask::acquire(cost), left.as_deref_mut());
-            if let Some((wait_ns, quota)) = version.plan.denied_by_hint(seen, ask, hinted) {
-                self.keep_up(&root);
-                return Some((FastDecision::denied(wait_ns, quota), Charged::default()));
-            }
-            let (left, life) = (left.as_deref_mut(), cell.hint.life());
-            let decided = version.plan.decide(seen, cost, left);
-            if let Some((decision, mark)) = decided {
-                self.keep_up(&root);
-                return Some((decision, Charged { mark, life }));
-            }
-            back_off(&mut lost);
+        let word = cell.word.load();
+        // The key has no permits, or moves to another arena, or a joint claim is to be finished first.
+        if !word.is_open() {
+            return None;
         }
+        let decided = version.plan.decide(root.place_of(cell), word, self.now(), cost, left);
+        match decided {
+            // After the swap, because it may freeze the word.
+            Some(_) => self.keep_up(&root),
+            // Another thread swapped the word. The retry finds the key anew, because it may move.
+            None => back_off(&mut 0),
+        }
+        decided
     }
 
     /// One attempt at a decision: the word that the request wants for its key, a part of a joint

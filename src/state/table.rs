@@ -146,7 +146,7 @@ impl Table {
     }
 
     /// Decides a request for at least one permit of a key that has some, and writes the permits left
-    /// to `left`. `None` if only [`acquire`](Self::acquire) can.
+    /// to `left`. `None` if it takes [`acquire`](Self::acquire).
     #[inline(always)]
     pub(crate) fn decide(
         &self,
@@ -156,7 +156,7 @@ impl Table {
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
         let key = Key::of(fingerprint);
-        self.with(key, clock).decide(key, cost, left).map(|(decision, _)| decision)
+        self.with(key, clock).decide(key, cost, left)
     }
 
     #[cold]

@@ -91,16 +91,21 @@ impl Bucket {
         Self { capacity, rate, fills_in: rate.ticks_of(capacity), lacks_at_first }
     }
 
-    /// The bucket at a time: full no earlier than then.
+    /// When the bucket is full, as of a time: no earlier than then.
+    #[inline]
+    fn full_at(&self, state: u128, now: u64) -> u128 {
+        let ticks = self.rate.ticks(now);
+        match state {
+            0 => ticks + self.lacks_at_first,
+            _ => Fields::of(state).full_at.max(ticks),
+        }
+    }
+
+    /// The bucket at a time.
     #[inline]
     fn at(&self, state: u128, now: u64) -> Fields {
-        let ticks = self.rate.ticks(now);
         let fields = Fields::of(state);
-        match state {
-            0 => Fields::opened(ticks + self.lacks_at_first, now),
-            _ if fields.full_at <= ticks => Fields::opened(ticks, now),
-            _ => fields,
-        }
+        if fields.full_at > self.rate.ticks(now) { fields } else { Fields::opened(self.full_at(state, now), now) }
     }
 
     /// The time from `now` until a bucket that is full at `full_at` owes nothing.
@@ -113,15 +118,18 @@ impl Bucket {
 impl Account for Bucket {
     #[inline(always)]
     fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict {
-        let before = self.at(state, now);
-        let full_at = before.full_at + self.rate.ticks_of(cost);
+        let full_at = self.full_at(state, now) + self.rate.ticks_of(cost);
         let wait_ns = self.owes_for(full_at, now);
         let longest = within.filter(|_| wait_ns > 0).map_or(0, |within| self.rate.ns_down(self.fills_in).min(within));
         if wait_ns > longest {
             // A key that starts with too little begins to earn.
-            return Verdict::Deny { wait_ns: wait_ns - longest, state: (state == 0).then(|| before.state()) };
+            return Verdict::Deny {
+                wait_ns: wait_ns - longest,
+                state: (state == 0).then(|| self.at(state, now).state()),
+            };
         }
-        Verdict::Admit { state: Fields { full_at, ..before }.state(), delay_ns: wait_ns }
+        // A denial has no use for the rest of the state.
+        Verdict::Admit { state: Fields { full_at, ..self.at(state, now) }.state(), delay_ns: wait_ns }
     }
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
@@ -163,7 +171,7 @@ impl Account for Bucket {
 
     /// A key that was never asked and starts low earns nothing until it is.
     fn left(&self, state: u128, now: u64, _: Option<u64>) -> Left {
-        let full_at = self.at(state, now).full_at;
+        let full_at = self.full_at(state, now);
         let lacks = count(self.rate.permits_up(full_at.saturating_sub(self.rate.ticks(now))));
         let (limit, remaining) = (self.capacity, self.capacity.saturating_sub(lacks));
         if remaining == limit {

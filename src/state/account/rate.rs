@@ -73,7 +73,7 @@ impl Rate {
 }
 
 /// Rounded up. A number of 64 bits, the usual case, takes one division.
-#[inline]
+#[inline(always)]
 fn quotient_up(number: u128, by: u64) -> u64 {
     match u64::try_from(number) {
         Ok(number) if by == 1 => number,

@@ -4,6 +4,7 @@ use super::*;
 use crate::decision::{Denial, PerQuota};
 use crate::quota::Quota;
 use crate::state::cell::{MOST_SHARD_BITS, TIME_ZERO};
+use core::cell::Cell as Counter;
 use core::time::Duration;
 
 pub(in crate::state) struct World {
@@ -33,7 +34,19 @@ pub(in crate::state) fn log(limit: u32, window: u64) -> Quota {
     Quota::new(limit, Duration::from_nanos(window))
 }
 
-/// An answer, with the reading of the clock at which the permits were granted.
+/// A clock, and its first reading: that of a decision by one attempt.
+struct First<'a>(&'a dyn Clock, Counter<Option<u64>>);
+
+impl Clock for First<'_> {
+    fn now(&self) -> u64 {
+        let now = self.0.now();
+        self.1.set(self.1.get().or(Some(now)));
+        now
+    }
+}
+
+/// An answer, with the reading of the clock at which the permits were granted. If the clock lags, the
+/// stamp may be later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::state) enum Answer {
     Admitted { stamp: u64 },
@@ -60,21 +73,38 @@ impl World {
         Context { shard: self.shard(), shared: &self.shared, clock }
     }
 
-    /// The answer of a log, and the mark of its permits.
+    /// The answer of a log.
     pub(in crate::state) fn ask(&self, number: u64, cost: u32, clock: &dyn Clock) -> Answer {
-        let Ok((decision, charged)) = self.decide(number, cost, clock) else { return Answer::Full };
-        if decision.is_admitted() {
-            Answer::Admitted { stamp: u64::try_from(charged.mark).expect("the stamp of a log") - TIME_ZERO }
-        } else {
-            Answer::Denied { wait_ns: decision.wait_ns() }
+        let clock = First(clock, Counter::new(None));
+        match self.answer(number, cost, &clock) {
+            Err(Full) => Answer::Full,
+            Ok((decision, _)) if !decision.is_admitted() => Answer::Denied { wait_ns: decision.wait_ns() },
+            Ok((_, charged)) => Answer::Admitted {
+                stamp: charged.map_or_else(
+                    || clock.1.get().expect("it was read"),
+                    |charged| u64::try_from(charged.mark).expect("the stamp of a log") - TIME_ZERO,
+                ),
+            },
         }
     }
 
     /// Decides a request as a table does, without a collection at the key cap.
-    pub(in crate::state) fn decide(&self, number: u64, cost: u32, clock: &dyn Clock) -> Result<super::Answer, Full> {
+    pub(in crate::state) fn decide(&self, number: u64, cost: u32, clock: &dyn Clock) -> Result<FastDecision, Full> {
+        self.answer(number, cost, clock).map(|(decision, _)| decision)
+    }
+
+    /// Grants a key its first permit.
+    pub(in crate::state) fn charge(&self, number: u64, clock: &dyn Clock) -> Charged {
+        let (decision, charged) = self.answer(number, 1, clock).expect("there is a place");
+        assert!(decision.is_admitted());
+        charged.expect("the key had no permits")
+    }
+
+    /// The answer to a request. The short way tells nothing of the charge.
+    fn answer(&self, number: u64, cost: u32, clock: &dyn Clock) -> Result<(FastDecision, Option<Charged>), Full> {
         let key = key(number);
-        if let Some(answer) = self.with(clock).decide(key, cost, None) {
-            return Ok(answer);
+        if let Some(decision) = self.with(clock).decide(key, cost, None) {
+            return Ok((decision, None));
         }
         let mut lost = 0;
         loop {
@@ -82,10 +112,10 @@ impl World {
             if let Some(mut prepared) = with.prepare(key, Ask::acquire(cost), None)?.filter(Prepared::commit) {
                 prepared.keep_place();
                 with.keep_up(&prepared.arena);
-                return Ok((prepared.decision, prepared.charged));
+                return Ok((prepared.decision, Some(prepared.charged)));
             }
             if cost > shard.root().plans.of(key).most {
-                return Ok((FastDecision::denied(Denial::NEVER, 0), Charged::default()));
+                return Ok((FastDecision::denied(Denial::NEVER, 0), None));
             }
             back_off(&mut lost);
         }

@@ -122,8 +122,8 @@ fn a_refund_of_an_earlier_life_gives_nothing_back() {
     for quota in quotas {
         let mut late = 0;
         for steps in 0.. {
-            let (world, clock) = (World::new(&[quota.clone()], CAP, 0), At(5));
-            let (_, charged) = world.decide(0, 1, &clock).unwrap();
+            let (world, clock) = (World::new(&[quota], CAP, 0), At(5));
+            let charged = world.charge(0, &clock);
             let has_ended = scope(|scope| {
                 let mut refund = Thread::spawn(scope, || world.with(&clock).refund(key(0), 1, charged));
                 (0..steps).for_each(|_| {
@@ -133,11 +133,11 @@ fn a_refund_of_an_earlier_life_gives_nothing_back() {
                     return true;
                 }
                 world.forget(0, &clock);
-                assert!(world.decide(0, 1, &clock).unwrap().0.is_admitted());
+                assert!(world.decide(0, 1, &clock).unwrap().is_admitted());
                 late += u32::from(refund.finish() == 0);
                 false
             });
-            let another = world.decide(0, 1, &clock).unwrap().0;
+            let another = world.decide(0, 1, &clock).unwrap();
             assert_eq!(another.is_admitted(), has_ended, "{quota:?} after {steps} steps");
             if has_ended {
                 break;

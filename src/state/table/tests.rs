@@ -85,7 +85,7 @@ fn requests_that_keep_the_last_places_from_each_other_end() {
             }
             assert!(rounds < 1_000, "{names:?}");
             most = most.max(rounds);
-            both.map(Thread::finish);
+            let _ = both.map(Thread::finish);
         });
     }
     assert!(most > LOOKS_FOR_A_PLACE, "no two were in step: {most} rounds");

@@ -12,6 +12,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::state::cell::{TIME_ZERO, time_of};
 use crate::state::places::Taken;
+use crate::state::plan::Version;
 use crate::state::request::{Ask, Proposal};
 use crate::state::root::loaded;
 use crate::state::shard::Seat;
@@ -176,7 +177,8 @@ impl<'a> Play<'a> {
                 assert!(live + cost <= self.limit, "{live} live and {cost} more");
                 self.granted(number, cost, stamp);
             }
-            Answer::Admitted { stamp } => {
+            Answer::Admitted { .. } => {
+                let stamp = self.newest(number);
                 assert!(stamp >= reading && stamp <= self.now);
                 self.granted(number, cost, stamp);
             }
@@ -187,6 +189,13 @@ impl<'a> Play<'a> {
             }
             Answer::Full => {}
         }
+    }
+
+    /// The newest stamp of a key.
+    fn newest(&self, number: u64) -> u64 {
+        let over_at = |version: &Version, seen: Seen<'_>| Some(version.plan.over_at(seen.place, seen.word));
+        let over_at = self.world.with(&At(self.now)).look(key(number), over_at);
+        over_at.expect("it has permits") - TIME_ZERO - WINDOW
     }
 
     /// The arenas of the shard, the root first.

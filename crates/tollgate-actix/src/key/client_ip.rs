@@ -92,11 +92,13 @@ impl ClientIp {
     ///
     /// ```
     /// use std::net::IpAddr;
+    /// use std::sync::Arc;
     /// use tollgate_actix::{ClientIp, Limiter, Quota, RateLimit, TrustedProxies};
     ///
     /// // Own networks and `/health` are not limited.
     /// let (clients, own) = (ClientIp::peer(), TrustedProxies::new(["10.0.0.0/8", "2001:db8:7::/48"])?);
-    /// let limit = RateLimit::new(Limiter::<IpAddr>::new(Quota::per_minute(60))?)
+    /// let limiter = Arc::new(Limiter::<IpAddr>::new(Quota::per_minute(60))?);
+    /// let limit = RateLimit::new(limiter)
     ///     .key(clients.clone())
     ///     .skip(move |head| {
     ///         let is_own = clients.address(head).is_ok_and(|address| own.contains(address));

@@ -97,11 +97,13 @@ impl ClientIp {
     ///
     /// ```
     /// use std::net::IpAddr;
+    /// use std::sync::Arc;
     /// use tollgate_tower::{ClientIp, Limiter, Quota, RateLimitLayer, TrustedProxies};
     ///
     /// // Own networks and `/health` are not limited.
     /// let (clients, own) = (ClientIp::peer(), TrustedProxies::new(["10.0.0.0/8", "2001:db8:7::/48"])?);
-    /// let layer = RateLimitLayer::new(Limiter::<IpAddr>::new(Quota::per_minute(60))?)
+    /// let limiter = Arc::new(Limiter::<IpAddr>::new(Quota::per_minute(60))?);
+    /// let layer = RateLimitLayer::new(limiter)
     ///     .key(clients.clone())
     ///     .skip(move |head| {
     ///         let is_own = clients.address(head).is_ok_and(|address| own.contains(address));

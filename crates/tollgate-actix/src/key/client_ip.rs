@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{HttpMessage, HttpRequest};
-use tollgate_http::{ClientAddress, ClientError, Peer, TrustedProxies};
+use tollgate_http::{ClientAddress, Peer, TrustedProxies};
 
 use super::{Head, KeyError, KeyExtractor};
 
@@ -112,7 +112,7 @@ impl ClientIp {
     ///
     /// [`KeyError`] as for the key.
     pub fn address(&self, head: &Head<'_>) -> Result<IpAddr, KeyError> {
-        self.clients.address(self.peer_of(head.request), self.lines(head)).map_err(no_key)
+        self.clients.address(self.peer_of(head.request), self.lines(head)).map_err(KeyError::from)
     }
 
     /// The values of the header field that counts.
@@ -132,16 +132,11 @@ impl ClientIp {
     }
 }
 
-/// Why a request without an address has no key.
-fn no_key(error: ClientError) -> KeyError {
-    if error.is_missing() { KeyError::not_provided() } else { KeyError::malformed() }
-}
-
 impl KeyExtractor for ClientIp {
     type Key = IpAddr;
 
     fn extract(&self, head: &Head<'_>) -> Result<IpAddr, KeyError> {
-        self.clients.key(self.peer_of(head.request), self.lines(head)).map_err(no_key)
+        self.clients.key(self.peer_of(head.request), self.lines(head)).map_err(KeyError::from)
     }
 
     fn wants(&self) -> Option<Cow<'_, str>> {

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::client::ClientError;
 use crate::problem::{DenialKind, Problem};
 
 /// Why a request has no key.
@@ -102,6 +103,21 @@ impl KeyError {
     pub fn or_worse(self, other: Self) -> Self {
         let severity = |error: Self| (!error.is_open && !error.is_skipped(), error.reason);
         if severity(other) > severity(self) { other } else { self }
+    }
+}
+
+/// Why a request without an address has no key: the server knows no peer, or the client sent its
+/// address in a form that is not accepted.
+///
+/// ```
+/// use tollgate_http::ClientError;
+/// use tollgate_http::middleware::KeyError;
+///
+/// assert_eq!(KeyError::from(ClientError::UnixSocket), KeyError::not_provided());
+/// ```
+impl From<ClientError> for KeyError {
+    fn from(error: ClientError) -> Self {
+        if error.is_missing() { Self::not_provided() } else { Self::malformed() }
     }
 }
 

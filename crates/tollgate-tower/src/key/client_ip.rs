@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::{Extensions, HeaderName, HeaderValue};
-use tollgate_http::{ClientAddress, ClientError, Peer, TrustedProxies};
+use tollgate_http::{ClientAddress, Peer, TrustedProxies};
 
 use super::{Head, KeyError, KeyExtractor};
 
@@ -117,7 +117,7 @@ impl ClientIp {
     ///
     /// [`KeyError`] as for the key.
     pub fn address(&self, head: &Head<'_>) -> Result<IpAddr, KeyError> {
-        self.clients.address(self.peer_of(head.extensions), self.lines(head)).map_err(no_key)
+        self.clients.address(self.peer_of(head.extensions), self.lines(head)).map_err(KeyError::from)
     }
 
     /// The values of the header field that counts.
@@ -150,16 +150,11 @@ const fn framework_peer(_: &Extensions) -> Option<Peer> {
     None
 }
 
-/// Why a request without an address has no key.
-fn no_key(error: ClientError) -> KeyError {
-    if error.is_missing() { KeyError::not_provided() } else { KeyError::malformed() }
-}
-
 impl KeyExtractor for ClientIp {
     type Key = IpAddr;
 
     fn extract(&self, head: &Head<'_>) -> Result<IpAddr, KeyError> {
-        self.clients.key(self.peer_of(head.extensions), self.lines(head)).map_err(no_key)
+        self.clients.key(self.peer_of(head.extensions), self.lines(head)).map_err(KeyError::from)
     }
 
     fn wants(&self) -> Option<Cow<'_, str>> {

@@ -10,13 +10,10 @@ use tollgate_policy::{Dimension, LoadError, OnFailure, Policy, PolicyError, Poli
 
 use crate::args::{CheckArgs, ReportFormat};
 use crate::errors::{RunError, policy_problem, unread};
-use crate::plan::{idle_quotas, penalty_in_words, quota_in_words};
+use crate::plan::{USUAL_KEY_CAP, idle_quotas, penalty_in_words, quota_in_words};
 use crate::terminal;
 use crate::text::harmless;
 use crate::words::{count_of, human, put};
-
-/// The cap on keys of a policy that has none.
-const DEFAULT_KEY_CAP: u64 = 1 << 20;
 
 /// What became of one file.
 enum Checked {
@@ -179,14 +176,18 @@ pub(crate) fn in_words(name: &str, policy: &Policy, is_address: impl Fn(&str) ->
 }
 
 /// The limits of whole networks that `serve` adds to a policy.
-fn put_networks(out: &mut String, policy: &Policy, is_address: impl Fn(&str) -> bool) {
+fn networks(policy: &Policy, is_address: impl Fn(&str) -> bool) -> Vec<Dimension> {
     let with = policy.with_network_limits(is_address);
-    let added = &with.dimensions()[policy.dimensions().len()..];
+    with.dimensions()[policy.dimensions().len()..].to_vec()
+}
+
+fn put_networks(out: &mut String, policy: &Policy, is_address: impl Fn(&str) -> bool) {
+    let added = networks(policy, is_address);
     if added.is_empty() {
         return;
     }
     put(out, "  for IPv6 networks, added by `tollgate serve --address` without `network_limits = false`:");
-    let key_cap = policy.key_cap().map_or(DEFAULT_KEY_CAP, count_of);
+    let key_cap = count_of(policy.key_cap().unwrap_or(USUAL_KEY_CAP));
     for dimension in added {
         for quota in dimension.quotas() {
             put(out, &format!("    {}: {quota}", harmless(dimension.name())));
@@ -258,7 +259,7 @@ fn file_json(name: &str, checked: &Checked) -> Value {
                 "shadow": policy.shadow().unwrap_or(false),
                 "enforced_percent": policy.enforced_percent(),
                 "dimensions": policy.dimensions().iter().map(dimension).collect::<Vec<_>>(),
-                "added_by_serve": policy.with_network_limits(is_client).dimensions()[policy.dimensions().len()..].iter().map(dimension).collect::<Vec<_>>(),
+                "added_by_serve": networks(policy, is_client).iter().map(dimension).collect::<Vec<_>>(),
             })
         }
     }

@@ -17,6 +17,9 @@ use crate::text::harmless;
 use crate::time::length;
 use crate::words::{human, times};
 
+/// The keys that a limiter holds unless a policy says otherwise.
+pub(crate) const USUAL_KEY_CAP: usize = 1 << 20;
+
 /// One dimension: what its keys are, and the quotas that each of them has.
 #[derive(Debug)]
 pub(crate) struct Dimension {
@@ -307,4 +310,14 @@ fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
         AlgorithmName::SlidingCounter => Quota::sliding_counter(limit, per),
         AlgorithmName::QuantisedLog => Quota::quantised_log(limit, per, resolution.unwrap_or(Duration::ZERO)),
     }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limiter, Quota, USUAL_KEY_CAP};
+
+    #[test]
+    fn the_usual_key_cap_is_that_of_the_library() {
+        assert_eq!(Limiter::<u64>::new(Quota::per_second(1)).unwrap().settings().key_cap(), USUAL_KEY_CAP);
+    }
 }

@@ -13,13 +13,10 @@ use crate::errors::RunError;
 use crate::key::Field;
 use crate::log::Log;
 use crate::outcome::{KeyTally, Outcome};
-use crate::plan::{Plan, idle_quotas, quota_in_words};
+use crate::plan::{Plan, USUAL_KEY_CAP, idle_quotas, quota_in_words};
 use crate::terminal;
 use crate::time::{lengths, rfc3339};
 use crate::words::{count_of, human, percent};
-
-/// The keys that a limiter holds unless a policy says otherwise.
-const USUAL_KEY_CAP: usize = 1 << 20;
 
 /// A policy, and what it would have done to the log: decided by the limiter that a service would
 /// make of it.

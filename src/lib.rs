@@ -71,7 +71,7 @@
 //!   Denied requests take no memory, unless a quota or a penalty counts them.
 //! - **Robust against clocks.** If a reading goes back, nothing is admitted that would not be by a
 //!   clock that stands still; [`Clock`] tells what else it does. A century of uptime does not overflow.
-//! - **No `unsafe`** in this crate.
+//! - **No `unsafe`** in this crate. `tollgate-root` has some lines.
 //!
 //! The other [algorithms](Algorithm) keep their own rules as exactly, in integers, with the same
 //! guarantees. [`design`] explains how this works and why it is right, and the
@@ -334,7 +334,7 @@
 //! aarch64. On targets without a swap of 128 bits, each load and swap of a key's state takes a lock
 //! ([`is_lock_free`]). The default build
 //! depends on `quanta` (the clock), `siphasher` (fingerprints that resist chosen keys),
-//! `portable-atomic` (words of 128 bits), `arc-swap` (memory that threads read while it is
+//! `portable-atomic` (words of 128 bits), `tollgate-root` (memory that threads read while it is
 //! replaced), `once_cell` (lock-free allocation behind a safe interface) and `tollgate-duration`
 //! (durations as texts).
 //!

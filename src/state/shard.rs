@@ -10,7 +10,7 @@ use super::claims::{CellName, Cells, Claims, Part};
 use super::places::{Places, Taken};
 use super::plan::{Plans, Version};
 use super::request::{Ask, Place, Proposal, Seen};
-use super::root::{Loaded, Root, loaded};
+use super::root::{Guard, Root};
 use super::sync::{AtomicU64, Ordering};
 use crate::clock::Clock;
 use crate::decision::{Decision, FastDecision, PerQuota};
@@ -75,8 +75,8 @@ pub(crate) struct Charged {
 }
 
 /// The cell of a key.
-pub(super) struct Seat {
-    pub(super) arena: Loaded<Arena>,
+pub(super) struct Seat<'a> {
+    pub(super) arena: Guard<'a, Arena>,
     place: usize,
     /// Neither held nor frozen.
     word: Word,
@@ -85,7 +85,7 @@ pub(super) struct Seat {
     pub(super) now: u64,
 }
 
-impl Seat {
+impl Seat<'_> {
     fn cell(&self) -> &Cell {
         self.arena.cell(self.place)
     }
@@ -114,7 +114,7 @@ impl Seat {
 
 /// The answer to a request, which is so as soon as the word is swapped.
 pub(super) struct Prepared<'a> {
-    pub(super) arena: Loaded<Arena>,
+    pub(super) arena: Guard<'a, Arena>,
     place: usize,
     old: Word,
     /// The same word, if it stays.
@@ -171,7 +171,7 @@ impl Shard {
 
     /// The root, and the arenas that its keys move to.
     fn arenas(&self) -> impl Iterator<Item = Arc<Arena>> {
-        let root = || Arc::clone(&self.root.load());
+        let root = || self.root.load().to_arc();
         core::iter::successors(Some(root()), move |arena| match arena.next() {
             Next::None => None,
             Next::Arena(next) => Some(next),
@@ -186,7 +186,7 @@ impl Shard {
     }
 
     /// The arena at which requests begin.
-    pub(super) fn root(&self) -> Loaded<Arena> {
+    pub(super) fn root(&self) -> Guard<'_, Arena> {
         self.root.load()
     }
 
@@ -280,7 +280,7 @@ impl<'a> Context<'a> {
     pub(super) fn change<T>(
         self,
         key: Key,
-        mut change: impl FnMut(&Seat) -> Option<(Option<Word>, T)>,
+        mut change: impl FnMut(&Seat<'_>) -> Option<(Option<Word>, T)>,
     ) -> Result<T, Full> {
         let (mut taken, mut lost) = (None, 0);
         loop {
@@ -299,12 +299,12 @@ impl<'a> Context<'a> {
     /// The cell of a key, with its word: neither held nor frozen. The key gets a cell if it has
     /// none. If it has no permits, it gets a place in `taken`: before it has a cell, so that a flood
     /// of keys at the cap takes no cells.
-    fn seat(self, key: Key, taken: &mut Option<Taken<'a>>) -> Result<Seat, Full> {
+    fn seat(self, key: Key, taken: &mut Option<Taken<'a>>) -> Result<Seat<'a>, Full> {
         loop {
             if taken.is_none() && self.is_vacant(key) {
                 *taken = Some(self.shared.places.take().ok_or(Full)?);
             }
-            let root = Arc::clone(&self.shard.root.load());
+            let root = self.shard.root.load().to_arc();
             let number = root.number;
             let Some((arena, place)) = self.cell_of(root, key) else { continue };
             if arena.number > number {
@@ -320,13 +320,13 @@ impl<'a> Context<'a> {
                 continue;
             }
             let vacant_until = vacant_until.map(|time| time.max(self.shard.floor.load(Ordering::Acquire)));
-            return Ok(Seat { arena: loaded(arena), place, word, vacant_until, now: self.now() });
+            return Ok(Seat { arena: Guard::of(&self.shard.root, arena), place, word, vacant_until, now: self.now() });
         }
     }
 
     /// Begins the account of a new key that starts low and denies the request.
     pub(super) fn open(self, key: Key, ask: Ask) {
-        let opened = |seat: &Seat| {
+        let opened = |seat: &Seat<'_>| {
             if seat.vacant_until.is_none() || ask.cost > seat.version(key).most {
                 return Some((None, ()));
             }
@@ -356,9 +356,9 @@ impl<'a> Context<'a> {
                 (Next::Gone, _) => arena = self.shard.root.load(),
                 (Next::Arena(successor), Some(cell)) if word.is_frozen() => {
                     self.move_cell(&arena, cell, key, &successor, self.now());
-                    arena = loaded(successor);
+                    arena = Guard::of(&self.shard.root, successor);
                 }
-                (Next::Arena(successor), None) => arena = loaded(successor),
+                (Next::Arena(successor), None) => arena = Guard::of(&self.shard.root, successor),
                 _ if word.is_held() => self.shared.finish(word),
                 (_, Some(cell)) if word.vacant_until().is_none() => {
                     let seen = Seen { place: arena.place_of(cell), word, now: self.now() };

@@ -1,5 +1,6 @@
 //! Rebuilds of a shard: growth, shrinking, collection, and changes of quotas.
 
+use core::ptr::eq;
 use std::sync::Arc;
 
 use super::Context;
@@ -61,7 +62,7 @@ impl Context<'_> {
     /// Begins a rebuild if one is due, or helps with it. It may freeze the word of the caller's key. So a
     /// request calls it after its swap, or after an attempt that failed.
     #[inline]
-    pub(in crate::state) fn keep_up(self, arena: &Arc<Arena>) {
+    pub(in crate::state) fn keep_up(self, arena: &Arena) {
         if arena.rings.are_due() {
             self.collect_rings(arena);
         }
@@ -70,7 +71,7 @@ impl Context<'_> {
     /// Makes room if a sample shows well over half of the slots in use. Otherwise begins a rebuild of this
     /// arena, or helps with the one under way.
     #[cold]
-    fn collect_rings(self, arena: &Arc<Arena>) {
+    fn collect_rings(self, arena: &Arena) {
         if !arena.rings.extend(|| self.needed(arena).1 as u64) {
             self.rebuild(arena);
         }
@@ -78,17 +79,17 @@ impl Context<'_> {
 
     /// Begins a rebuild of this arena, or helps with the one under way.
     #[cold]
-    fn rebuild(self, arena: &Arc<Arena>) {
+    fn rebuild(self, arena: &Arena) {
         self.link(arena, Arc::clone);
         self.help(arena);
     }
 
     /// Links a successor with these plans. Returns whether it did.
-    fn link(self, arena: &Arc<Arena>, plans: impl FnOnce(&Arc<Plans>) -> Arc<Plans>) -> bool {
+    fn link(self, arena: &Arena, plans: impl FnOnce(&Arc<Plans>) -> Arc<Plans>) -> bool {
         arena.link(|| {
             let (cells, slots) = self.needed(arena);
             // Keys that have not moved here yet are in no sample of an arena that is being filled.
-            let least = if Arc::ptr_eq(&self.shard.root.load(), arena) { 0 } else { 2 * arena.len() };
+            let least = if eq(&*self.shard.root.load(), arena) { 0 } else { 2 * arena.len() };
             Arena::new(arena.number + 1, plans(&arena.plans), cells.max(least), slots.max(2 * least))
         })
     }
@@ -97,9 +98,9 @@ impl Context<'_> {
     /// them.
     pub(in crate::state) fn set_plans(self, plans: impl Fn(&Plans) -> Plans) {
         loop {
-            let root = Arc::clone(&self.shard.root.load());
+            let root = self.shard.root.load();
             let is_linked = self.link(&root, |old| Arc::new(plans(old)));
-            while Arc::ptr_eq(&self.shard.root.load(), &root) {
+            while eq(&*self.shard.root.load(), &*root) {
                 self.help(&root);
                 #[cfg(tollgate_loom)]
                 loom::thread::yield_now();
@@ -133,17 +134,17 @@ impl Context<'_> {
 
     /// Now and then, looks whether the arena is much larger than its keys need, if it is the root:
     /// others are being filled.
-    fn shrink(self, arena: &Arc<Arena>) {
+    fn shrink(self, arena: &Arena) {
         let due = arena.used.load(Ordering::Relaxed) % LOOK_EVERY == LOOK_EVERY / 2
             && arena.len() > 8 * LEAST_CELLS
-            && Arc::ptr_eq(&self.shard.root.load(), arena);
+            && eq(&*self.shard.root.load(), arena);
         if due && self.needed(arena).0 < arena.len() / 8 {
             self.rebuild(arena);
         }
     }
 
     /// Sweeps a few pages of an arena that has a successor. After the last, swaps the root.
-    pub(super) fn help(self, arena: &Arc<Arena>) {
+    pub(super) fn help(self, arena: &Arena) {
         let Next::Arena(successor) = arena.next() else { return };
         let now = self.now();
         let mut each = |cell: &Cell| {

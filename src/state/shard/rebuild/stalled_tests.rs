@@ -14,7 +14,7 @@ use crate::state::cell::{TIME_ZERO, time_of};
 use crate::state::places::Taken;
 use crate::state::plan::Version;
 use crate::state::request::{Ask, Proposal};
-use crate::state::root::loaded;
+use crate::state::root::Guard;
 use crate::state::shard::Seat;
 use crate::state::shard::kit::{Answer, At, World, key, log};
 
@@ -200,7 +200,7 @@ impl<'a> Play<'a> {
 
     /// The arenas of the shard, the root first.
     fn arenas(&self) -> Vec<Arc<Arena>> {
-        let mut arenas = vec![Arc::clone(&self.world.shard().root.load())];
+        let mut arenas = vec![self.world.shard().root.load().to_arc()];
         while let Next::Arena(next) = arenas.last().unwrap().next() {
             arenas.push(next);
         }
@@ -219,7 +219,7 @@ impl<'a> Play<'a> {
         let (world, clock) = (self.world, self.clock());
         let with = world.with(&clock);
         match *stop {
-            Stop::Loaded => self.stopped.push(Stopped::Loaded(Arc::clone(&with.shard.root.load()))),
+            Stop::Loaded => self.stopped.push(Stopped::Loaded(with.shard.root.load().to_arc())),
             Stop::Ended(which, number) => {
                 let arenas = self.arenas();
                 let (before, from) = arenas.split_at(which.index(arenas.len()));
@@ -258,8 +258,13 @@ impl<'a> Play<'a> {
                 if vacant_until.is_some() && taken.is_none() {
                     return;
                 }
-                let seat =
-                    Seat { arena: loaded(Arc::clone(&arena)), place, word: old, vacant_until, now: time_of(self.now) };
+                let seat = Seat {
+                    arena: Guard::of(&with.shard.root, Arc::clone(&arena)),
+                    place,
+                    word: old,
+                    vacant_until,
+                    now: time_of(self.now),
+                };
                 let proposal = seat.propose(key(number), Ask::acquire(1), None);
                 let Proposal::Admit { word: new, mark, .. } = proposal else { return };
                 if vacant_until.is_none() {
@@ -292,7 +297,7 @@ impl<'a> Play<'a> {
                 });
             }
             Stop::Swapped => {
-                let root = Arc::clone(&with.shard.root.load());
+                let root = with.shard.root.load().to_arc();
                 let Next::Arena(successor) = root.next() else { return };
                 let swept = (0..=root.len()).any(|_| {
                     root.sweep_page(|cell| {
@@ -419,7 +424,7 @@ proptest! {
 #[test]
 fn a_request_above_the_limit_of_a_change_under_way_keeps_no_place() {
     let world = World::new(&[log(5, WINDOW)], CAP, 4);
-    let root = Arc::clone(&world.shard().root.load());
+    let root = world.shard().root.load().to_arc();
     let fewer = root.plans.version(&[log(2, WINDOW)]);
     assert!(root.link(|| Arena::new(root.number + 1, Arc::new(root.plans.with(0, &fewer)), root.len(), 16)));
     assert_eq!(world.ask(1, 3, &At(0)), Answer::Denied { wait_ns: u64::MAX });

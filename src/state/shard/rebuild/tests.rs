@@ -23,7 +23,7 @@ fn a_request_that_meets_a_frozen_word_moves_its_key_first() {
     let world = World::new(&[log(QUOTA.0, QUOTA.1)], CAP, 64);
     let (shard, clock) = (world.shard(), At(0));
     assert!((0..KEYS).all(|number| world.ask(number, 1, &clock) == Answer::Admitted { stamp: 0 }));
-    let root = Arc::clone(&shard.root.load());
+    let root = shard.root.load().to_arc();
     assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
     let place_of = |number| if let Found::Cell(place, _) = root.find(key(number)) { place } else { unreachable!() };
     let last = (0..KEYS).max_by_key(|&number| place_of(number)).unwrap();
@@ -62,7 +62,7 @@ fn a_request_above_the_limit_before_a_change_waits_for_no_thread() {
     assert!(ask(1).is_admitted());
     let (clock, key) = (At(5), Key::of(print));
     let shard = table.shard(key);
-    let root = Arc::clone(&shard.root());
+    let root = shard.root().to_arc();
     let more = root.plans.version(&[log(5, 100)]);
     assert!(root.link(|| Arena::new(1, Arc::new(root.plans.with(0, &more)), root.len(), 16)));
     let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key), root.next()) else { unreachable!() };
@@ -79,7 +79,7 @@ fn other_quotas_count_from_the_time_at_which_the_key_moves() {
     let world = World::new(&[bucket(1)], CAP, 4);
     let (before, clock) = (At(0), At(1000));
     assert!(world.decide(0, 10, &clock).unwrap().is_admitted());
-    let root = Arc::clone(&world.shard().root.load());
+    let root = world.shard().root.load().to_arc();
     let faster = root.plans.version(&[bucket(10)]);
     assert!(root.link(|| Arena::new(1, Arc::new(root.plans.with(0, &faster)), root.len(), 16)));
     let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key(0)), root.next()) else { unreachable!() };
@@ -108,7 +108,7 @@ impl Clock for Stalls<'_> {
 fn a_sweep_that_comes_late_leaves_the_receipts_of_a_later_cell() {
     for reading in 1..6 {
         let world = World::new(&[log(1, 100)], CAP, 4);
-        let root = Arc::clone(&world.shard().root.load());
+        let root = world.shard().root.load().to_arc();
         let [one, two] = [0, 1].map(|place| (0..).find(|&number| key(number).place(root.len()) == place).unwrap());
         assert!(matches!(world.ask(two, 1, &At(0)), Answer::Admitted { .. }));
         assert!(world.forget(two, &At(0)));
@@ -145,7 +145,7 @@ fn a_key_that_is_forgotten_beside_a_request_needs_a_place() {
         let world = World::new(&[log(QUOTA.0, QUOTA.1)], CAP, 8);
         let (shard, clock) = (world.shard(), At(0));
         assert!((0..6).all(|number| world.ask(number, 1, &clock) == Answer::Admitted { stamp: 0 }));
-        let root = Arc::clone(&shard.root.load());
+        let root = shard.root.load().to_arc();
         assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
         let (Found::Cell(_, cell), Next::Arena(successor)) = (root.find(key(0)), root.next()) else { unreachable!() };
         let with = world.with(&clock);
@@ -186,7 +186,7 @@ fn decisions_by_a_hint_end_a_rebuild() {
     let world = World::new(&[log(1, 100)], CAP, 64);
     let clock = At(0);
     assert!((0..40).all(|number| world.ask(number, 1, &clock) == Answer::Admitted { stamp: 0 }));
-    let root = Arc::clone(&world.shard().root.load());
+    let root = world.shard().root.load().to_arc();
     let place_of = |number| if let Found::Cell(place, _) = root.find(key(number)) { place } else { unreachable!() };
     let last = (0..40).max_by_key(|&number| place_of(number)).unwrap();
     assert_eq!(world.ask(last, 1, &clock), Answer::Denied { wait_ns: 100 });
@@ -194,5 +194,5 @@ fn decisions_by_a_hint_end_a_rebuild() {
     for _ in 0..1000 {
         assert_eq!(world.ask(last, 1, &clock), Answer::Denied { wait_ns: 100 });
     }
-    assert!(!Arc::ptr_eq(&world.shard().root.load(), &root), "a thousand decisions have swept nothing");
+    assert!(!core::ptr::eq(&*world.shard().root.load(), &*root), "a thousand decisions have swept nothing");
 }

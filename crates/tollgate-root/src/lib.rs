@@ -1,0 +1,350 @@
+//! A shared value that is read often and replaced seldom: an `Arc` behind one pointer.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tollgate_root::Root;
+//!
+//! let root = Root::new(Arc::new(1));
+//! let one = root.load();
+//! assert!(root.swap(&one, Arc::new(2)));
+//! assert_eq!((*one, *root.load()), (1, 2), "a guard keeps its value");
+//! ```
+//!
+//! A read executes no locked instruction, and writes to memory of its own thread alone. The thread
+//! that replaces a value pays for that.
+//!
+//! # Hazard pointers
+//!
+//! A reader stores the pointer in a *record* of its thread, loads the pointer again, and has a guard
+//! if it is the same. A value that was replaced is *retired*: it is freed when no record names it.
+//! The algorithm is that of M. M. Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free
+//! Objects" (IEEE TPDS 15, 2004).
+//!
+//! The store has to come before the second load, for the thread that frees. That takes a barrier on
+//! both sides. On Linux it is an *asymmetric* one: a reader's is free, because it binds the compiler
+//! alone, and who frees has the kernel run a barrier on each processor of the process
+//! (`membarrier(2)`). Where the system call can't be had, both are fences.
+//!
+//! # Who frees
+//!
+//! The thread that replaces a value frees it, unless a record names it. Then it marks that record, and
+//! the reader frees the value as its guard goes. So a value is freed with its last guard, and no
+//! later. A thread that stops in a read keeps that value. One that stops while it frees keeps what
+//! it took, which is what others had kept and what was retired since.
+//!
+//! A guard that is passed to `core::mem::forget` keeps its value, and each later one at its address,
+//! as long as the root of that lasts.
+//!
+//! # Orderings
+//!
+//! - The exchange of the pointer releases the value, and the second load acquires it.
+//! - The end of a guard releases its record, and who frees acquires it: reads come before the end of
+//!   the value.
+//! - The list of retired values is released by the thread that adds one, and acquired by the one that
+//!   takes them, with its barrier.
+//! - A mark is set before a barrier and the second look at the record. So either the look sees that
+//!   the guard has gone, or the guard, as it goes, sees the mark. The mark releases the list. No model
+//!   turns red without that, because models run these exchanges in one order.
+//! - A record is given back after its guard has gone, and taken before the next one is there. So
+//!   both release and acquire.
+//! - A record is stored with a release each time. Who frees may see the next guard's store in place of
+//!   the end of the guard before it. Loom takes both for one sequence; C++20 does not.
+
+use core::cell::Cell;
+use core::fmt;
+use core::ops::Deref;
+use core::ptr::{eq, null_mut};
+use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+
+mod record;
+mod sync;
+
+use record::{COLLECT, FIRST_OWN, Record, records};
+use sync::{AtomicPtr, Link, Ordering, fence, heavy, is_asymmetric, light, prepare};
+
+/// A pointer to a value that threads share.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate_root::Root;
+///
+/// let root = Root::new(Arc::new("old"));
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| assert!(["old", "new"].contains(&*root.load())));
+///     scope.spawn(|| root.swap(&root.load(), Arc::new("new")));
+/// });
+/// assert_eq!(*root.load(), "new");
+/// ```
+pub struct Root<T> {
+    /// It owns a count of the value.
+    current: AtomicPtr<T>,
+    /// The values that were replaced and are to be freed.
+    retired: AtomicPtr<Retired<T>>,
+    owns: PhantomData<Arc<T>>,
+}
+
+/// A value that a thread reads. It is not freed as long as the guard lasts.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate_root::Root;
+///
+/// let root = Root::new(Arc::new(vec![1, 2]));
+/// let guard = root.load();
+/// let kept: Arc<Vec<i32>> = guard.to_arc();
+/// drop(guard);
+/// assert_eq!((kept.len(), Arc::strong_count(&kept)), (2, 2));
+/// ```
+pub struct Guard<'a, T> {
+    root: &'a Root<T>,
+    value: *const T,
+    /// The record that names the value. If there is none, the guard has a count of it.
+    record: Option<&'static Record>,
+}
+
+impl<T> Root<T> {
+    /// A root with a value.
+    ///
+    /// ```
+    /// let root = tollgate_root::Root::new(std::sync::Arc::new(7));
+    /// assert_eq!(*root.load(), 7);
+    /// ```
+    #[must_use]
+    pub fn new(value: Arc<T>) -> Self {
+        prepare();
+        let _ = records();
+        let current = AtomicPtr::new(Arc::into_raw(value).cast_mut());
+        Self { current, retired: AtomicPtr::new(null_mut()), owns: PhantomData }
+    }
+
+    /// Returns the value. It is that of some moment between the call and the return.
+    ///
+    /// The first guards of a thread cost a few plain instructions each. A thread that has more than
+    /// three at a time takes a locked one for each further.
+    ///
+    /// ```
+    /// let root = tollgate_root::Root::new(std::sync::Arc::new(7));
+    /// let (one, other) = (root.load(), root.load());
+    /// assert_eq!(*one, *other);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn load(&self) -> Guard<'_, T> {
+        match FIRST_OWN.with(Cell::get) {
+            Some(record) if record.is_free() => self.load_by(record, light),
+            _ => self.load_by_another(),
+        }
+    }
+
+    /// The thread has no record yet, or has a guard by its first one, or its barrier is a fence.
+    #[cold]
+    #[inline(never)]
+    fn load_by_another(&self) -> Guard<'_, T> {
+        self.load_by(Record::another(), || if is_asymmetric() { light() } else { fence() })
+    }
+
+    #[inline(always)]
+    fn load_by(&self, record: &'static Record, barrier: impl Fn()) -> Guard<'_, T> {
+        let mut value = self.current.load(Ordering::Relaxed);
+        loop {
+            record.hazard.store(value.cast(), Ordering::Release);
+            barrier();
+            // If it is the same, it was current after the record named it. So who replaces it sees
+            // the record. If not, another thread has replaced it, and may have freed it.
+            let now = self.current.load(Ordering::Acquire);
+            if eq(now, value) {
+                return Guard { root: self, value, record: Some(record) };
+            }
+            value = now;
+        }
+    }
+
+    /// Replaces the value, if it is still `old`. Returns whether it was.
+    ///
+    /// A value should be given to a root once: one that comes back is read while it is retired, and
+    /// costs its readers more.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// let root = tollgate_root::Root::new(Arc::new(1));
+    /// let one = root.load();
+    /// assert!(root.swap(&one, Arc::new(2)));
+    /// assert!(!root.swap(&one, Arc::new(3)), "it is 2");
+    /// ```
+    pub fn swap(&self, old: &T, new: Arc<T>) -> bool {
+        // `old` is borrowed, so no other value has its address.
+        self.replace(old, new)
+    }
+
+    fn replace(&self, old: *const T, new: Arc<T>) -> bool {
+        let (old, new) = (old.cast_mut(), Arc::into_raw(new).cast_mut());
+        let is_replaced = self.current.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed).is_ok();
+        // SAFETY: both are of `Arc::into_raw`. Each exchange that succeeds takes the count that the
+        // pointer had; if it fails, the root does not have the new one.
+        let count = unsafe { Arc::from_raw(if is_replaced { old } else { new }) };
+        if is_replaced {
+            self.push(Box::new(Retired { value: count, next: Link::new(null_mut()) }));
+            self.collect();
+        }
+        is_replaced
+    }
+
+    fn push(&self, retired: Box<Retired<T>>) {
+        let node = Box::into_raw(retired);
+        let mut head = self.retired.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: no other thread has the node before the exchange.
+            unsafe { &*node }.next.set(head);
+            match self.retired.compare_exchange(head, node, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(other) => head = other,
+            }
+        }
+    }
+
+    /// Frees the retired values that no guard has. The guards of the others will free them.
+    ///
+    /// A further round means that a record has changed that named a retired value. No guard of such a
+    /// value begins, so the rounds end.
+    #[cold]
+    fn collect(&self) {
+        loop {
+            let mut list = self.retired.swap(null_mut(), Ordering::Relaxed);
+            if list.is_null() {
+                return;
+            }
+            // A record that names one of these values does so before this, or for a load that then
+            // finds another value. The barrier also acquires the list.
+            heavy();
+            let mut kept = Vec::new();
+            while !list.is_null() {
+                // SAFETY: `push` made it of a box, and the swap took it from the list for this thread.
+                let retired = unsafe { Box::from_raw(list) };
+                list = retired.next.get();
+                let value = Arc::as_ptr(&retired.value).cast_mut().cast::<()>();
+                match records().find(|record| eq(record.hazard.load(Ordering::Acquire), value)) {
+                    Some(record) => {
+                        kept.push((record, value));
+                        self.push(retired);
+                    }
+                    None => drop(retired),
+                }
+            }
+            if kept.is_empty() {
+                return;
+            }
+            // After the values are in the list again, for the guard that sees the mark.
+            for (record, _) in &kept {
+                record.marks.fetch_or(COLLECT, Ordering::Release);
+            }
+            heavy();
+            // The guards of these records will see their marks as they go.
+            if kept.iter().all(|(record, value)| eq(record.hazard.load(Ordering::Relaxed), *value)) {
+                return;
+            }
+        }
+    }
+}
+
+/// A value that was replaced, in a list.
+struct Retired<T> {
+    value: Arc<T>,
+    next: Link<*mut Self>,
+}
+
+impl<T> Drop for Root<T> {
+    fn drop(&mut self) {
+        // No guard is left: it would borrow the root.
+        // SAFETY: the pointer is of `Arc::into_raw`, and has its count.
+        drop(unsafe { Arc::from_raw(self.current.load(Ordering::Relaxed)) });
+        let mut list = self.retired.load(Ordering::Relaxed);
+        while !list.is_null() {
+            // SAFETY: `push` made it of a box, and no other thread has the root.
+            list = unsafe { Box::from_raw(list) }.next.get();
+        }
+    }
+}
+
+impl<'a, T> Guard<'a, T> {
+    /// A guard by a count of the value's own, of a value of this root or of another one.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate_root::{Guard, Root};
+    ///
+    /// let root = Root::new(Arc::new(1));
+    /// assert_eq!(*Guard::of(&root, Arc::new(2)), 2);
+    /// ```
+    #[must_use]
+    pub fn of(root: &'a Root<T>, value: Arc<T>) -> Self {
+        Self { root, value: Arc::into_raw(value), record: None }
+    }
+
+    /// The value, by a count of its own: two locked instructions.
+    ///
+    /// ```
+    /// let root = tollgate_root::Root::new(std::sync::Arc::new(7));
+    /// let kept = root.load().to_arc();
+    /// assert_eq!(*kept, 7);
+    /// ```
+    #[must_use]
+    pub fn to_arc(&self) -> Arc<T> {
+        // SAFETY: the pointer is of `Arc::into_raw`, and the value is not freed before the guard ends.
+        unsafe {
+            Arc::increment_strong_count(self.value);
+            Arc::from_raw(self.value)
+        }
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the value is not freed before the guard ends: its record names it since it was current
+        // (see `load`), or the guard has a count.
+        unsafe { &*self.value }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        let Some(record) = self.record else {
+            // SAFETY: `of` made it of an `Arc`, and gave its count to the guard.
+            drop(unsafe { Arc::from_raw(self.value) });
+            return;
+        };
+        record.hazard.store(null_mut(), Ordering::Release);
+        // A mark that comes later is set by a thread that then sees the store.
+        light();
+        if record.marks.load(Ordering::Relaxed) != 0 && record.end() {
+            self.root.collect();
+        }
+    }
+}
+
+/// A panic leaves a root whole. It holds an `Arc`.
+impl<T: RefUnwindSafe> UnwindSafe for Root<T> {}
+impl<T: RefUnwindSafe> RefUnwindSafe for Root<T> {}
+
+impl<T> fmt::Debug for Root<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Root").finish_non_exhaustive()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Guard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        T::fmt(self, f)
+    }
+}
+
+#[cfg(all(test, tollgate_loom))]
+mod loom_tests;
+#[cfg(all(test, not(tollgate_loom)))]
+mod tests;

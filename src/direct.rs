@@ -69,7 +69,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// ```
     #[doc(alias = "check", alias = "tryConsume", alias = "Allow")]
     pub fn try_acquire(&self) -> Decision {
-        self.engine.decide_or_ask(THE_KEY, 1, |ask| self.ask(ask, None))
+        self.decide(1)
     }
 
     /// Takes `cost` permits now, all of them or none. A cost of zero charges nothing and is always
@@ -90,7 +90,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// [`CostExceedsLimit`] when `cost` is more than the limit: no wait would help. There is no
     /// such error in [shadow mode](crate::DirectLimiterBuilder::shadow).
     pub fn try_acquire_n(&self, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        let decision = self.engine.decide_or_ask(THE_KEY, cost, |ask| self.ask(ask, None));
+        let decision = self.decide(cost);
         self.engine.fits(&[Some(THE_KEY)], cost, decision).map(|()| decision)
     }
 
@@ -261,6 +261,21 @@ impl<C: Clock> DirectLimiter<C> {
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.engine.clock
+    }
+
+    #[inline(always)]
+    fn decide(&self, cost: u32) -> Decision {
+        if self.engine.is_plain() { self.engine.decide_plain(THE_KEY, cost) } else { self.decide_with_more(cost) }
+    }
+
+    /// Of a limiter that is not plain.
+    #[cold]
+    fn decide_with_more(&self, cost: u32) -> Decision {
+        if self.engine.is_observed() {
+            self.ask(Ask::acquire(cost), None).decision
+        } else {
+            self.engine.decide(THE_KEY, cost)
+        }
     }
 
     /// Decides a request, and tells the observers.

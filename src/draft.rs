@@ -82,7 +82,7 @@ impl<C, F> Draft<C, F> {
         slots.iter().try_for_each(|quotas| Quota::validate_all(quotas))?;
         let tiers = Tiers::new(dimensions, settings.tiers.clone())?;
         let key_cap = settings.checked_key_cap()?;
-        Ok(Engine {
+        let mut engine = Engine {
             table: match settings.kind {
                 Kind::Direct => Table::single(slots[0]),
                 Kind::Keyed | Kind::Joint(_) => Table::new(&slots, key_cap, settings.expected_keys),
@@ -94,10 +94,14 @@ impl<C, F> Draft<C, F> {
             may_have_own: settings.keys_with_quotas > 0,
             tally: settings.count_decisions.then(Tally::new),
             id: LimiterId::new(),
+            is_plain: AtomicBool::new(false),
             modes: settings.modes.made(dimensions, key_cap)?,
             observers: settings.observers,
             names: settings.names.into(),
-        })
+        };
+        let is_plain = engine.modes.get().is_none() && engine.tally.is_none() && engine.observers.is_empty();
+        *engine.is_plain.get_mut() = is_plain;
+        Ok(engine)
     }
 }
 

@@ -14,7 +14,7 @@ use once_cell::race::OnceBox;
 use crate::caps::AtKeyCap;
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
-use crate::decision::{Decision, Status};
+use crate::decision::Status;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 #[cfg(feature = "snapshot")]
@@ -42,6 +42,8 @@ pub(crate) struct Engine<C, F> {
     pub(crate) tiers: Tiers,
     /// Whether single keys may have quotas of their own.
     pub(crate) may_have_own: bool,
+    /// Whether decisions are neither changed by modes, nor counted, nor observed.
+    pub(crate) is_plain: AtomicBool,
     pub(crate) tally: Option<Tally>,
     pub(crate) id: LimiterId,
     /// Shadow mode, penalties and lists, if there are any.
@@ -79,19 +81,20 @@ impl<C: Clock, F> Engine<C, F> {
         Arc::clone(&self.table.version(slot).quotas)
     }
 
+    /// Whether decisions are neither changed by modes, nor counted, nor observed: one look for all
+    /// three.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_plain.load(Ordering::Relaxed)
+    }
+
     /// Whether decisions are told to observers.
     #[inline]
     pub(crate) fn is_observed(&self) -> bool {
         !self.observers.is_empty()
     }
 
-    /// Decides a request of one key, or asks it if there are observers to tell.
-    #[inline(always)]
-    pub(crate) fn decide_or_ask(&self, key: Fingerprint, cost: u32, ask: impl FnOnce(Ask) -> Status) -> Decision {
-        if self.is_observed() { ask(Ask::acquire(cost)).decision } else { self.decide(key, cost) }
-    }
-
-    /// The same, with the permits left.
+    /// Decides a request of one key with the permits left, or asks it if there are observers to tell.
     #[inline(always)]
     pub(crate) fn decide_status_or_ask(&self, key: Fingerprint, cost: u32, ask: impl FnOnce(Ask) -> Status) -> Status {
         if self.is_observed() { ask(Ask::acquire(cost)) } else { self.decide_status(key, cost) }

@@ -68,7 +68,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[doc(alias = "check_key", alias = "tryConsume", alias = "Allow")]
     pub fn try_acquire(&self, key: impl AsKey<K>) -> Decision {
         let fingerprint = self.fingerprint(&key);
-        self.engine.decide_or_ask(fingerprint, 1, |ask| self.ask(key, fingerprint, ask, None))
+        self.decide(key, fingerprint, 1)
     }
 
     /// Takes `cost` permits for `key` now, all of them or none. A cost of zero charges nothing and
@@ -91,7 +91,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// mode](crate::LimiterBuilder::shadow).
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
         let fingerprint = self.fingerprint(&key);
-        let decision = self.engine.decide_or_ask(fingerprint, cost, |ask| self.ask(key, fingerprint, ask, None));
+        let decision = self.decide(key, fingerprint, cost);
         self.engine.fits(&[Some(fingerprint)], cost, decision).map(|()| decision)
     }
 
@@ -426,6 +426,26 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.engine.clock
+    }
+
+    #[inline(always)]
+    fn decide(&self, key: impl AsKey<K>, fingerprint: Fingerprint, cost: u32) -> Decision {
+        if self.engine.is_plain() {
+            self.engine.decide_plain(fingerprint, cost)
+        } else {
+            self.decide_with_more(key, fingerprint, cost)
+        }
+    }
+
+    /// Of a limiter that is not plain.
+    #[cold]
+    #[inline(never)]
+    fn decide_with_more(&self, key: impl AsKey<K>, fingerprint: Fingerprint, cost: u32) -> Decision {
+        if self.engine.is_observed() {
+            self.ask(key, fingerprint, Ask::acquire(cost), None).decision
+        } else {
+            self.engine.decide(fingerprint, cost)
+        }
     }
 
     /// Decides a request, and tells the observers.

@@ -17,6 +17,7 @@ use crate::penalty::{Penalties, Penalty};
 use crate::quota::Quota;
 use crate::quotas::ChangeError;
 use crate::state::table::Scope;
+use crate::sync::plain::Ordering;
 
 /// The settings of a limiter in use, by [`Limiter::settings`] and [`JointLimiter::settings`]: reads
 /// and changes them while requests come.
@@ -218,7 +219,10 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     }
 
     fn modes(&self) -> &Modes {
-        self.engine.modes.get_or_init(|| Box::new(Modes::none(self.engine.tiers.dimensions)))
+        let modes = self.engine.modes.get_or_init(|| Box::new(Modes::none(self.engine.tiers.dimensions)));
+        // Before they are changed, so that each request that begins afterwards asks them.
+        self.engine.is_plain.store(false, Ordering::Relaxed);
+        modes
     }
 }
 

@@ -9,17 +9,35 @@ use crate::state::request::Ask;
 use crate::state::table::TOGETHER;
 
 impl<C: Clock, F> Engine<C, F> {
-    /// Decides a request of one key.
+    /// Decides a request of one key of a plain limiter.
     #[inline(always)]
-    pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
-        if cost > 0 && self.modes.get().is_none() {
+    pub(crate) fn decide_plain(&self, key: Fingerprint, cost: u32) -> Decision {
+        if cost > 0 {
             if let Some(decision) = self.table.decide(key, cost, &self.clock, None) {
-                let decision = decision.into();
-                self.count(decision);
-                return decision;
+                return decision.into();
             }
         }
-        self.decide_together(&[Some(key)], cost)
+        self.decide_anew(key, cost)
+    }
+
+    /// The way of new keys, and of those that another thread changes.
+    #[inline(never)]
+    fn decide_anew(&self, key: Fingerprint, cost: u32) -> Decision {
+        if cost == 0 {
+            return self.decide_fully(&[Some(key)], Ask::acquire(cost), None).decision;
+        }
+        self.table.acquire(self.asked(&[Some(key)], Ask::acquire(cost)), &self.clock, None, None)
+    }
+
+    /// The same of any limiter, for a caller that tells the observers.
+    #[inline(never)]
+    pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
+        if cost == 0 || self.modes.get().is_some() {
+            return self.decide_fully(&[Some(key)], Ask::acquire(cost), None).decision;
+        }
+        let decision = self.decide_plain(key, cost);
+        self.count(decision);
+        decision
     }
 
     /// The same, with the permits left.

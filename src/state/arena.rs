@@ -144,7 +144,8 @@ impl Arena {
     /// The cell at a place, unless no cell near it was ever used.
     #[inline]
     pub(super) fn allocated(&self, place: usize) -> Option<&Cell> {
-        Some(&self.pages[place / PAGE].get()?[place % PAGE])
+        // Each place has a page. A look that can't panic needs no code to unwind.
+        Some(&self.pages.get(place / PAGE)?.get()?[place % PAGE])
     }
 
     /// Reads the tag of the cell that the key probably has.
@@ -161,7 +162,15 @@ impl Arena {
     /// Looks for the key.
     #[inline]
     pub(super) fn find(&self, key: Key) -> Found<'_> {
-        let mut place = key.place(self.len());
+        let first = key.place(self.len());
+        // Most keys are at the first place.
+        if let Some(cell) = self.allocated(first).filter(|cell| cell.tag.load(Ordering::Acquire) == key.tag) {
+            return Found::Cell(first, cell);
+        }
+        self.find_from(first, key)
+    }
+
+    fn find_from(&self, mut place: usize, key: Key) -> Found<'_> {
         for _ in 0..self.len() {
             #[cfg(all(test, not(tollgate_loom)))]
             PROBES.set(PROBES.get() + 1);

@@ -165,7 +165,8 @@ impl Word {
     /// Whether the state is that of the key's algorithm, and a request may change the word.
     #[inline]
     pub(super) const fn is_open(self) -> bool {
-        self.0 != 0 && self.0 < HELD
+        // By the upper half, which takes one instruction.
+        self.0 != 0 && self.halves()[1] >> 62 == 0
     }
 
     /// Whether the key has moved, or is about to: the word never changes again.

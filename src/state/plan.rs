@@ -104,9 +104,11 @@ impl Plan {
         cost: u32,
         mut left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
+        // The bucket is short enough to be compiled into each caller.
+        if let (Self::Bucket(bucket), None) = (self, &left) {
+            return request::decide(bucket, word, old, now, cost);
+        }
         match self {
-            // The bucket is short enough to be compiled into each caller.
-            Self::Bucket(bucket) if left.is_none() => request::decide(bucket, word, old, now, cost),
             Self::Queue(queue) if left.is_none() => decide_apart(queue, word, old, now, cost),
             Self::Window(window) if left.is_none() => decide_apart(window, word, old, now, cost),
             Self::Counter(counter) if left.is_none() => decide_apart(counter, word, old, now, cost),
@@ -253,6 +255,15 @@ impl Plans {
     #[inline(always)]
     pub(super) fn own_of(&self, key: Key) -> Option<&Arc<Version>> {
         self.own.as_ref()?.get(&key)
+    }
+
+    /// The same, without code to unwind. There is always one.
+    #[inline(always)]
+    pub(super) fn get(&self, key: Key) -> Option<&Version> {
+        Some(match self.own_of(key) {
+            Some(own) => own,
+            None => self.all.get(key.slot())?,
+        })
     }
 
     /// The version for a key.

@@ -195,6 +195,39 @@ impl Shard {
         Arc::clone(&self.root.load().plans)
     }
 
+    /// The short way: decides a request of a key with permits by one attempt, and writes the permits
+    /// left to `left`. If the answer is `None`, nothing is charged, and the request goes the way of
+    /// [`prepare`](Context::prepare). Also returns whether a rebuild is due: the caller keeps up with
+    /// it afterwards, because that may freeze the word.
+    #[inline(always)]
+    pub(super) fn decide(
+        &self,
+        key: Key,
+        cost: u32,
+        now: impl FnOnce() -> u64,
+        left: Option<&mut PerQuota>,
+    ) -> (Option<FastDecision>, bool) {
+        let root = self.root.load();
+        // A new key needs a place and a cell first.
+        let Found::Cell(_, cell) = root.find(key) else { return (None, false) };
+        let Some(version) = root.plans.get(key) else { return (None, false) };
+        // An algorithm decides no cost above the limit: no wait helps.
+        if cost > version.most {
+            return (None, false);
+        }
+        let word = cell.word.load();
+        // The key has no permits, or moves to another arena, or a joint claim is to be finished first.
+        if !word.is_open() {
+            return (None, false);
+        }
+        let decided = version.plan.decide(root.place_of(cell), word, now(), cost, left);
+        // Another thread swapped the word. The retry finds the key anew, because it may move.
+        if decided.is_none() {
+            back_off_once();
+        }
+        (decided, decided.is_some() && root.rings.are_due())
+    }
+
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         self.arenas().map(|arena| arena.bytes()).sum()
@@ -213,34 +246,6 @@ impl<'a> Context<'a> {
     #[inline(always)]
     pub(super) fn now(self) -> u64 {
         time_of(self.clock.now())
-    }
-
-    /// The short way: decides a request of a key with permits by one attempt, and writes the permits
-    /// left to `left`. If the answer is `None`, nothing is charged, and the request goes the way of
-    /// [`prepare`](Self::prepare).
-    #[inline(always)]
-    pub(super) fn decide(self, key: Key, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        let root = self.shard.root.load();
-        // A new key needs a place and a cell first.
-        let Found::Cell(_, cell) = root.find(key) else { return None };
-        let version = root.plans.of(key);
-        // An algorithm decides no cost above the limit: no wait helps.
-        if cost > version.most {
-            return None;
-        }
-        let word = cell.word.load();
-        // The key has no permits, or moves to another arena, or a joint claim is to be finished first.
-        if !word.is_open() {
-            return None;
-        }
-        let decided = version.plan.decide(root.place_of(cell), word, self.now(), cost, left);
-        match decided {
-            // After the swap, because it may freeze the word.
-            Some(_) => self.keep_up(&root),
-            // Another thread swapped the word. The retry finds the key anew, because it may move.
-            None => back_off(&mut 0),
-        }
-        decided
     }
 
     /// One attempt at a decision: the word that the request wants for its key, a part of a joint
@@ -461,6 +466,12 @@ impl<'a> Context<'a> {
         }
         Err(earliest)
     }
+}
+
+#[cold]
+#[inline(never)]
+fn back_off_once() {
+    back_off(&mut 0);
 }
 
 /// Waits a little longer after each lost swap.

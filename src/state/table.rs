@@ -156,7 +156,19 @@ impl Table {
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
         let key = Key::of(fingerprint);
-        self.with(key, clock).decide(key, cost, left)
+        let (decided, is_due) = self.shard(key).decide(key, cost, || time_of(clock.now()), left);
+        if is_due {
+            self.keep_up(key, clock);
+        }
+        decided
+    }
+
+    /// Begins a rebuild of the key's shard if one is due, or helps with it. Its arguments stay in
+    /// registers.
+    #[cold]
+    #[inline(never)]
+    fn keep_up(&self, key: Key, clock: &dyn Clock) {
+        self.with(key, clock).keep_up(&self.shard(key).root());
     }
 
     #[cold]

@@ -132,21 +132,22 @@ impl<T> Root<T> {
     #[inline]
     #[must_use]
     pub fn load(&self) -> Guard<'_, T> {
-        match FIRST_OWN.with(Cell::get) {
+        let (value, record) = match FIRST_OWN.with(Cell::get) {
             Some(record) if record.is_free() => self.load_by(record, light),
             _ => self.load_by_another(),
-        }
+        };
+        Guard { root: self, value, record: Some(record) }
     }
 
     /// The thread has no record yet, or has a guard by its first one, or its barrier is a fence.
     #[cold]
     #[inline(never)]
-    fn load_by_another(&self) -> Guard<'_, T> {
+    fn load_by_another(&self) -> (*const T, &'static Record) {
         self.load_by(Record::another(), || if is_asymmetric() { light() } else { fence() })
     }
 
     #[inline(always)]
-    fn load_by(&self, record: &'static Record, barrier: impl Fn()) -> Guard<'_, T> {
+    fn load_by(&self, record: &'static Record, barrier: impl Fn()) -> (*const T, &'static Record) {
         let mut value = self.current.load(Ordering::Relaxed);
         loop {
             record.hazard.store(value.cast(), Ordering::Release);
@@ -155,7 +156,7 @@ impl<T> Root<T> {
             // the record. If not, another thread has replaced it, and may have freed it.
             let now = self.current.load(Ordering::Acquire);
             if eq(now, value) {
-                return Guard { root: self, value, record: Some(record) };
+                return (value, record);
             }
             value = now;
         }
@@ -190,6 +191,26 @@ impl<T> Root<T> {
             self.collect();
         }
         is_replaced
+    }
+
+    /// Does what is marked in a record whose guard has gone.
+    #[cold]
+    #[inline(never)]
+    fn end(&self, record: &Record) {
+        if record.end() {
+            self.collect();
+        }
+    }
+
+    /// Gives up a count of a value.
+    ///
+    /// # Safety
+    ///
+    /// The pointer is of `Arc::into_raw`, and the caller has a count.
+    #[inline(never)]
+    unsafe fn give_up(&self, value: *const T) {
+        // SAFETY: see above.
+        drop(unsafe { Arc::from_raw(value) });
     }
 
     fn push(&self, retired: Box<Retired<T>>) {
@@ -312,18 +333,20 @@ impl<T> Deref for Guard<'_, T> {
 }
 
 impl<T> Drop for Guard<'_, T> {
-    #[inline]
+    // Also where a caller unwinds: otherwise the guard would be in memory, for a call by its address.
+    #[inline(always)]
     fn drop(&mut self) {
-        let Some(record) = self.record else {
+        match self.record {
+            Some(record) => {
+                record.hazard.store(null_mut(), Ordering::Release);
+                // A mark that comes later is set by a thread that then sees the store.
+                light();
+                if record.marks.load(Ordering::Relaxed) != 0 {
+                    self.root.end(record);
+                }
+            }
             // SAFETY: `of` made it of an `Arc`, and gave its count to the guard.
-            drop(unsafe { Arc::from_raw(self.value) });
-            return;
-        };
-        record.hazard.store(null_mut(), Ordering::Release);
-        // A mark that comes later is set by a thread that then sees the store.
-        light();
-        if record.marks.load(Ordering::Relaxed) != 0 && record.end() {
-            self.root.collect();
+            None => unsafe { self.root.give_up(self.value) },
         }
     }
 }

@@ -103,7 +103,11 @@ impl World {
     /// The answer to a request. The short way tells nothing of the charge.
     fn answer(&self, number: u64, cost: u32, clock: &dyn Clock) -> Result<(FastDecision, Option<Charged>), Full> {
         let key = key(number);
-        if let Some(decision) = self.with(clock).decide(key, cost, None) {
+        let (decision, is_due) = self.shard().decide(key, cost, || self.with(clock).now(), None);
+        if is_due {
+            self.with(clock).keep_up(&self.shard().root());
+        }
+        if let Some(decision) = decision {
             return Ok((decision, None));
         }
         let mut lost = 0;

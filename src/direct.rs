@@ -20,7 +20,7 @@ use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 use crate::state::request::Ask;
-use crate::state::table::Refundable;
+use crate::state::table::{Refundable, SINGLE};
 
 /// A rate limiter without keys, for a service or an outgoing connection as a whole.
 ///
@@ -45,7 +45,7 @@ pub struct DirectLimiter<C = MonotonicClock> {
 pub(crate) struct OneKey;
 
 /// The one key of a limiter without keys.
-pub(crate) const THE_KEY: Fingerprint = Fingerprint::new(0, 0);
+pub(crate) const THE_KEY: Fingerprint = SINGLE;
 
 impl Fingerprinter for OneKey {
     fn fingerprint<Q: Hash + ?Sized>(&self, _: &Q) -> Fingerprint {
@@ -265,7 +265,7 @@ impl<C: Clock> DirectLimiter<C> {
 
     #[inline(always)]
     fn decide(&self, cost: u32) -> Decision {
-        if self.engine.is_plain() { self.engine.decide_plain(THE_KEY, cost) } else { self.decide_with_more(cost) }
+        if self.engine.is_plain() { self.engine.decide_single(cost) } else { self.decide_with_more(cost) }
     }
 
     /// Of a limiter that is not plain.

@@ -8,7 +8,9 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Duration;
 
-use tollgate::{Clock, DefaultFingerprinter, JointLimiter, Limiter, LimiterBuilder, Observation, Observer, Quota};
+use tollgate::{
+    Clock, DefaultFingerprinter, DirectLimiter, JointLimiter, Limiter, LimiterBuilder, Observation, Observer, Quota,
+};
 use tollgate_observe::TopDenied;
 
 use crate::repeat::Repeat;
@@ -24,11 +26,11 @@ pub(crate) struct Path {
 /// of that it may take. (Of several quotas each is counted apart, where the bare decision looks at
 /// one stamp of each.)
 pub(crate) const STATUSES: &[(&str, &str, f64)] = &[
-    ("status, denied, log", "denied, log", 1.75),
-    ("status, denied, two logs", "denied, two logs", 5.0),
-    ("status, denied, token bucket", "denied, token bucket", 2.4),
-    ("status, admitted, log", "admitted, log", 1.85),
-    ("status, admitted, token bucket", "admitted, token bucket", 2.25),
+    ("status, denied, log", "denied, log", 1.85),
+    ("status, denied, two logs", "denied, two logs", 5.3),
+    ("status, denied, token bucket", "denied, token bucket", 2.6),
+    ("status, admitted, log", "admitted, log", 1.95),
+    ("status, admitted, token bucket", "admitted, token bucket", 2.6),
 ];
 
 /// The most that a path may do, whatever figures have been accepted; `None` where it is not the
@@ -93,6 +95,8 @@ pub(crate) const ALL: &[Path] = &[
     Path { name: "admitted, token bucket", promise: and(1), run: admitted_bucket },
     Path { name: "admitted, token bucket full again", promise: and(1), run: admitted_bucket_full_again },
     Path { name: "admitted, token bucket full again, cost 8", promise: and(1), run: admitted_bucket_full_again_cost_8 },
+    Path { name: "one for all, denied, token bucket", promise: LOOKS, run: direct_denied_bucket },
+    Path { name: "one for all, admitted, token bucket", promise: and(1), run: direct_admitted_bucket },
     Path { name: "admitted, fixed window", promise: and(1), run: admitted_fixed_window },
     Path { name: "admitted, sliding counter", promise: and(1), run: admitted_sliding_counter },
     Path { name: "admitted, leaky queue", promise: and(1), run: admitted_queue },
@@ -283,6 +287,20 @@ fn admitted_log_cost_8(repeat: &mut Repeat) {
     let eight = || limiter.try_acquire_n(black_box(&key), 8).expect("below the limit");
     (0..10 * LIMIT).for_each(|_| assert!(eight().is_admitted()));
     repeat.decide(eight, |it| it.is_admitted());
+}
+
+fn direct_denied_bucket(repeat: &mut Repeat) {
+    let builder = DirectLimiter::builder(Quota::token_bucket(LIMIT, 1, STEP));
+    let limiter = Box::new(builder.clock(Still(1)).build().expect("a valid quota"));
+    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire().is_admitted()));
+    repeat.decide(|| black_box(&limiter).try_acquire(), |it| it.is_denied());
+}
+
+fn direct_admitted_bucket(repeat: &mut Repeat) {
+    let (builder, clock) = (DirectLimiter::builder(Quota::token_bucket(1 << 20, 1, 2 * STEP)), Moving::new());
+    let limiter = Box::new(builder.clock(&clock).build().expect("a valid quota"));
+    (0..LIMIT).for_each(|_| assert!(limiter.try_acquire().is_admitted()));
+    repeat.decide(|| black_box(&limiter).try_acquire(), |it| it.is_admitted());
 }
 
 fn admitted_bucket(repeat: &mut Repeat) {

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
 use crate::state::request::Ask;
-use crate::state::table::TOGETHER;
+use crate::state::table::{SINGLE, TOGETHER};
 
 impl<C: Clock, F> Engine<C, F> {
     /// Decides a request of one key of a plain limiter.
@@ -18,6 +18,17 @@ impl<C: Clock, F> Engine<C, F> {
             }
         }
         self.decide_anew(key, cost)
+    }
+
+    /// The same for the key of a limiter that has no other.
+    #[inline(always)]
+    pub(crate) fn decide_single(&self, cost: u32) -> Decision {
+        if cost > 0 {
+            if let Some(decision) = self.table.decide_single(cost, &self.clock) {
+                return decision.into();
+            }
+        }
+        self.decide_anew(SINGLE, cost)
     }
 
     /// The way of new keys, and of those that another thread changes.

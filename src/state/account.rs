@@ -49,6 +49,12 @@ pub(crate) trait Account: Copy + PartialEq + core::fmt::Debug + Send + Sync {
     /// a wait of `within` nanoseconds; where there is none to be had, it is decided as any other.
     fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict;
 
+    /// The same of a key that has been asked, without a reservation: what a plain request needs.
+    #[inline(always)]
+    fn decide_open(&self, state: u128, now: u64, cost: u32) -> Verdict {
+        self.decide(state, now, cost, None)
+    }
+
     /// The state after a refund of the permits of one request, and how many were refunded; `None`
     /// if none of them can be refunded. `after` is the state that the request left behind, and
     /// `cost` its permits, at least 1. The caller refunds a request once, and only to its own key.

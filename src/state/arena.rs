@@ -170,6 +170,18 @@ impl Arena {
         self.find_from(first, key)
     }
 
+    /// The cell of a key that is here.
+    #[inline(always)]
+    pub(super) fn known(&self, key: Key) -> Option<&Cell> {
+        if let Found::Cell(_, cell) = self.find(key) { Some(cell) } else { None }
+    }
+
+    /// The first cell, if it is that of the key.
+    #[inline(always)]
+    pub(super) fn first(&self, key: Key) -> Option<&Cell> {
+        self.allocated(0).filter(|cell| cell.tag.load(Ordering::Acquire) == key.tag)
+    }
+
     fn find_from(&self, mut place: usize, key: Key) -> Found<'_> {
         for _ in 0..self.len() {
             #[cfg(all(test, not(tollgate_loom)))]

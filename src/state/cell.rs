@@ -165,8 +165,9 @@ impl Word {
     /// Whether the state is that of the key's algorithm, and a request may change the word.
     #[inline]
     pub(super) const fn is_open(self) -> bool {
-        // By the upper half, which takes one instruction.
-        self.0 != 0 && self.halves()[1] >> 62 == 0
+        // In halves, because comparisons of 128 bits take twice the instructions.
+        let [low, high] = self.halves();
+        low | high != 0 && high >> 62 == 0
     }
 
     /// Whether the key has moved, or is about to: the word never changes again.

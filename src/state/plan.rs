@@ -104,11 +104,9 @@ impl Plan {
         cost: u32,
         mut left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
-        // The bucket is short enough to be compiled into each caller.
-        if let (Self::Bucket(bucket), None) = (self, &left) {
-            return request::decide(bucket, word, old, now, cost);
-        }
         match self {
+            // The bucket is short enough to be compiled into each caller.
+            Self::Bucket(bucket) if left.is_none() => request::decide(bucket, word, old, now, cost),
             Self::Queue(queue) if left.is_none() => decide_apart(queue, word, old, now, cost),
             Self::Window(window) if left.is_none() => decide_apart(window, word, old, now, cost),
             Self::Counter(counter) if left.is_none() => decide_apart(counter, word, old, now, cost),

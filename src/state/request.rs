@@ -117,7 +117,7 @@ pub(super) fn decide<A: Account>(
     now: u64,
     cost: u32,
 ) -> Option<FastDecision> {
-    match account.decide(word.state(), now, cost, None) {
+    match account.decide_open(word.state(), now, cost) {
         // The state follows from this word. If it has changed, the state is not to be written.
         Verdict::Admit { state, delay_ns } => {
             place.swap(word, Word::of(state)).then_some(FastDecision::admitted(delay_ns))

@@ -198,18 +198,19 @@ impl Shard {
     /// The short way: decides a request of a key with permits by one attempt, and writes the permits
     /// left to `left`. If the answer is `None`, nothing is charged, and the request goes the way of
     /// [`prepare`](Context::prepare). Also returns whether a rebuild is due: the caller keeps up with
-    /// it afterwards, because that may freeze the word.
+    /// it afterwards, because that may freeze the word. `find` finds the key's cell.
     #[inline(always)]
     pub(super) fn decide(
         &self,
         key: Key,
         cost: u32,
+        find: impl FnOnce(&Arena) -> Option<&Cell>,
         now: impl FnOnce() -> u64,
         left: Option<&mut PerQuota>,
     ) -> (Option<FastDecision>, bool) {
         let root = self.root.load();
         // A new key needs a place and a cell first.
-        let Found::Cell(_, cell) = root.find(key) else { return (None, false) };
+        let Some(cell) = find(&root) else { return (None, false) };
         let Some(version) = root.plans.get(key) else { return (None, false) };
         // An algorithm decides no cost above the limit: no wait helps.
         if cost > version.most {

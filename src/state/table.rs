@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::cell::{Key, MOST_SHARD_BITS, time_of};
+use super::arena::Arena;
+use super::cell::{Cell, Key, MOST_SHARD_BITS, time_of};
 use super::claims::{Claims, Part};
 use super::places::Places;
 use super::plan::{Plans, Version};
@@ -62,6 +63,9 @@ pub(crate) struct Refundable {
     pub(super) cost: u32,
     pub(super) charged: Charged,
 }
+
+/// The key of a table for one. Its search begins at the first cell, whatever the size.
+pub(crate) const SINGLE: Fingerprint = Fingerprint::new(0, 0);
 
 impl Table {
     /// A table for up to `key_cap` keys, with room for `expected_keys`. Each slot has validated
@@ -156,7 +160,27 @@ impl Table {
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
         let key = Key::of(fingerprint);
-        let (decided, is_due) = self.shard(key).decide(key, cost, || time_of(clock.now()), left);
+        self.decide_in(self.shard(key), key, cost, |arena| arena.known(key), clock, left)
+    }
+
+    /// The same for the key of a table that has no other.
+    #[inline(always)]
+    pub(crate) fn decide_single(&self, cost: u32, clock: &dyn Clock) -> Option<FastDecision> {
+        let key = Key::of(SINGLE);
+        self.decide_in(&self.shards()[0], key, cost, |arena| arena.first(key), clock, None)
+    }
+
+    #[inline(always)]
+    fn decide_in(
+        &self,
+        shard: &Shard,
+        key: Key,
+        cost: u32,
+        find: impl FnOnce(&Arena) -> Option<&Cell>,
+        clock: &dyn Clock,
+        left: Option<&mut PerQuota>,
+    ) -> Option<FastDecision> {
+        let (decided, is_due) = shard.decide(key, cost, find, || time_of(clock.now()), left);
         if is_due {
             self.keep_up(key, clock);
         }

@@ -59,9 +59,10 @@ struct Fields {
     refunds: u128,
 }
 
+const FULL_AT_BITS: u32 = 93;
 const OPENED_BITS: u32 = 24;
 const REFUNDS_BITS: u32 = 8;
-const WIDTHS: Widths<3> = Widths([93, OPENED_BITS, REFUNDS_BITS]);
+const WIDTHS: Widths<3> = Widths([FULL_AT_BITS, OPENED_BITS, REFUNDS_BITS]);
 
 impl Fields {
     #[inline]
@@ -130,6 +131,20 @@ impl Account for Bucket {
         }
         // A denial has no use for the rest of the state.
         Verdict::Admit { state: Fields { full_at, ..self.at(state, now) }.state(), delay_ns: wait_ns }
+    }
+
+    #[inline(always)]
+    fn decide_open(&self, state: u128, now: u64, cost: u32) -> Verdict {
+        let (full_at, ticks, charge) = (state & most(FULL_AT_BITS), self.rate.ticks(now), self.rate.ticks_of(cost));
+        if full_at <= ticks {
+            return self.decide(state, now, cost, None);
+        }
+        let lacks = full_at - ticks + charge;
+        if lacks > self.fills_in {
+            return Verdict::Deny { wait_ns: self.rate.ns_up(lacks - self.fills_in), state: None };
+        }
+        // The time is the lowest field, and remains below 2^93.
+        Verdict::Admit { state: state + charge, delay_ns: 0 }
     }
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {

@@ -46,7 +46,11 @@ impl AnyAccount {
 
 impl Account for AnyAccount {
     fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict {
-        ask!(self, decide(state, now, cost, within))
+        let verdict = ask!(self, decide(state, now, cost, within));
+        if state > 0 && within.is_none() {
+            assert_eq!(ask!(self, decide_open(state, now, cost)), verdict, "the short way answers the same");
+        }
+        verdict
     }
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {

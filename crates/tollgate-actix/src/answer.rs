@@ -12,7 +12,7 @@ use crate::settings::Settings;
 
 /// The value of a header field.
 #[derive(Debug, Clone)]
-pub struct Value(pub(crate) HeaderValue);
+pub(crate) struct Value(pub(crate) HeaderValue);
 
 impl FieldValue for Value {
     fn of(text: Bytes) -> Option<Self> {

@@ -14,9 +14,9 @@ use pin_project_lite::pin_project;
 use tollgate_http::middleware::Around;
 
 use crate::charge::{Charge, tell};
-use crate::gate::{Gate, Waiting};
+use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor};
-use crate::shared::Shared;
+use crate::shared::{Shared, Waiting};
 
 pin_project! {
     /// The future of a response: that of the inner service `S`, or of the middleware's own answer. It

@@ -24,14 +24,16 @@ pub use future::ResponseFuture;
 pub use gate::Gate;
 pub use handler::{Charge, Fields, Rejected};
 pub use key::{
-    ClientIp, Constant, FromExtension, FromHead, Head, Header, JointKeys, KeyError, KeyExtractor, MatchedRoute,
-    Missing, NoKey, NormalPath, OnMissing, PathKey, Route, constant, extension, from_head, header, matched_path, path,
+    Actix, ClientIp, Head, Header, KeyExtractor, MatchedRoute, PathKey, Route, from_head, header, matched_path,
 };
 pub use limit::RateLimit;
 pub use middleware::RateLimitMiddleware;
 pub use rejection::Rejection;
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
-pub use tollgate_http::middleware::{Admitted, AtOnce, ShadowSwitch};
+pub use tollgate_http::middleware::{
+    Admitted, AtOnce, Constant, FromExtension, FromHead, JointKeys, KeyError, Missing, NoKey, NormalPath, OnMissing,
+    ShadowSwitch, constant, extension, path,
+};
 #[cfg(feature = "redis")]
 pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::{Error, Responder};
-use tollgate_http::middleware::{AtOnce, Limits, Options, ShadowSwitch};
+use tollgate_http::middleware::{AtOnce, Limits, Missing, NoKey, Options, ShadowSwitch};
 use tollgate_http::{Headers, PolicyError, QuotaUnit};
 
 use crate::answer::Value;
 use crate::answered::AnswerHead;
 use crate::gate::Gate;
-use crate::key::{Head, KeyExtractor, Missing, NoKey};
+use crate::key::{Head, KeyExtractor};
 use crate::middleware::RateLimitMiddleware;
 use crate::rejection::Rejection;
 use crate::settings::{OnAnswer, Settings};

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use actix_web::Error;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
+use tollgate_http::middleware::NoKey;
 
 use crate::charge::tell;
 use crate::future::ResponseFuture;
 use crate::gate::Gate;
-use crate::key::{Head, KeyExtractor, NoKey};
+use crate::key::{Head, KeyExtractor};
 use crate::shared::{Judgement, Shared};
 
 /// The middleware of one worker. [`RateLimit`](crate::RateLimit) makes it and shares its limiter.

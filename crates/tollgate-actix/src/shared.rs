@@ -1,18 +1,19 @@
 //! The state that the workers share, and their judgement of a request.
 
+use core::future::Future;
+use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use tollgate::Unasked;
 use tollgate_http::Problem;
-use tollgate_http::middleware::{Around, Limits, Outcome};
+use tollgate_http::middleware::{Around, Find, KeyError, Limits, Missing, Outcome};
 
 use crate::answer::{self, Value};
 use crate::charge::Charge;
 use crate::gate::Gate;
-use crate::gate::Waiting;
-use crate::key::{Head, KeyError, KeyExtractor, Missing};
+use crate::key::{Actix, Head, KeyExtractor};
 use crate::settings::Settings;
 
 /// The state that the workers share.
@@ -43,6 +44,9 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
         }
     }
 }
+
+/// The outcome of a request that waits: in a line, or for a store.
+pub(crate) type Waiting<L, X> = Pin<Box<dyn Future<Output = Outcome<L, <L as Find<Actix, X>>::Keys, Value>>>>;
 
 /// What comes of a decision: the request goes to the inner service, or this is its answer.
 pub(crate) type Settled<L, X> = Result<Option<Charge<L, X>>, Box<HttpResponse>>;

@@ -32,8 +32,10 @@ mod around;
 mod cache;
 mod charge;
 mod each_tuple;
+mod find;
 mod gate;
 mod inner;
+mod key;
 mod key_error;
 mod limits;
 mod missing;
@@ -51,9 +53,14 @@ mod waits;
 pub use admitted::Admitted;
 pub use around::Around;
 pub use charge::Charge;
+pub use find::Find;
 pub use gate::joint::JointKey;
 pub use gate::{AtOnce, Gate};
 pub use inner::Options;
+pub use key::{
+    CLIENT_IN_WORDS, ClientIp, Constant, Extractor, Extracts, Framework, FromExtension, FromHead, HasExtension, Header,
+    JointKeys, NoKey, NormalPath, OnMissing, PathKey, constant, extension, path,
+};
 pub use key_error::KeyError;
 pub use limits::{Denied, Limits, Outcome, OutcomeLater};
 pub use missing::Missing;

@@ -6,13 +6,13 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::response::Parts;
-use tollgate_http::middleware::{AtOnce, Limits, Options, ShadowSwitch};
+use tollgate_http::middleware::{AtOnce, Limits, Missing, NoKey, Options, ShadowSwitch};
 use tollgate_http::{Headers, PolicyError, QuotaUnit};
 use tower_layer::Layer;
 
 use crate::answer::Value;
 use crate::gate::Gate;
-use crate::key::{Head, KeyExtractor, Missing, NoKey};
+use crate::key::{Head, KeyExtractor};
 use crate::rejection::{IntoAnswer, Rejection};
 use crate::service::RateLimit;
 use crate::settings::{OnAnswer, Settings};

@@ -27,10 +27,7 @@ pub use client::Client;
 pub use future::ResponseFuture;
 pub use gate::Gate;
 pub use handler::{Charge, Fields, Rejected};
-pub use key::{
-    ClientIp, Constant, FromExtension, FromHead, Head, Header, JointKeys, KeyError, KeyExtractor, Missing, NoKey,
-    NormalPath, OnMissing, PathKey, constant, extension, from_head, header, path,
-};
+pub use key::{ClientIp, Head, Header, KeyExtractor, PathKey, Tower, from_head, header};
 #[cfg(feature = "axum")]
 pub use key::{MatchedRoute, Route, matched_path};
 pub use layer::RateLimitLayer;
@@ -39,7 +36,10 @@ pub use service::RateLimit;
 #[cfg(feature = "client")]
 pub use throttle::{Pause, Throttle, ThrottleError, ThrottleLayer, retry_after};
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
-pub use tollgate_http::middleware::{Admitted, AtOnce, ShadowSwitch};
+pub use tollgate_http::middleware::{
+    Admitted, AtOnce, Constant, FromExtension, FromHead, JointKeys, KeyError, Missing, NoKey, NormalPath, OnMissing,
+    ShadowSwitch, constant, extension, path,
+};
 #[cfg(feature = "redis")]
 pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{

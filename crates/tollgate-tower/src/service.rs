@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use http::{Request, Response};
 use http_body::Body;
+use tollgate_http::middleware::NoKey;
 use tower_service::Service;
 
 use crate::charge::tell;
 use crate::future::ResponseFuture;
 use crate::gate::Gate;
-use crate::key::{Head, KeyExtractor, NoKey};
+use crate::key::{Head, KeyExtractor};
 use crate::shared::{Judgement, Shared};
 
 /// A service that asks a limiter before it calls the inner service.

@@ -8,13 +8,12 @@ use bytes::Bytes;
 use http::Response;
 use tollgate::Unasked;
 use tollgate_http::Problem;
-use tollgate_http::middleware::{Around, Limits, Outcome};
+use tollgate_http::middleware::{Around, Find, KeyError, Limits, Missing, Outcome};
 
 use crate::answer::{self, Value};
 use crate::charge::Charge;
 use crate::gate::Gate;
-use crate::gate::sealed::Find;
-use crate::key::{Head, KeyError, KeyExtractor, Missing};
+use crate::key::{Head, KeyExtractor, Tower};
 use crate::settings::Settings;
 
 /// The state that a layer and its services share.
@@ -56,7 +55,8 @@ impl<L, X: KeyExtractor> Clone for Shared<L, X> {
 }
 
 /// The outcome of a request that waits: in a line, or for a store.
-pub(crate) type InLine<L, X> = Pin<Box<dyn Future<Output = Outcome<L, <L as Find<X>>::Keys, Value>> + Send + Sync>>;
+pub(crate) type InLine<L, X> =
+    Pin<Box<dyn Future<Output = Outcome<L, <L as Find<Tower, X>>::Keys, Value>> + Send + Sync>>;
 
 /// What comes of a decision: the request goes to the inner service, or this is its answer.
 pub(crate) type Settled<L, X> = Result<Option<Charge<L, X>>, Box<Response<Bytes>>>;

@@ -1,10 +1,11 @@
-//! [`KeyExtractor`], and extractors that change what another one finds.
+//! [`KeyExtractor`].
 
 use core::hash::Hash;
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use super::{Head, KeyError, Missing};
+use tollgate_http::middleware::{KeyError, Missing, OnMissing};
+
+use super::head::Head;
 
 /// Finds the key of a request in its head.
 ///
@@ -90,111 +91,10 @@ pub trait KeyExtractor: Send + Sync {
     /// let key = (user, ClientIp::peer());
     /// # let _ = key;
     /// ```
-    fn on_missing(self, missing: Missing<Self::Key>) -> OnMissing<Self>
+    fn on_missing(self, missing: Missing<Self::Key>) -> OnMissing<Self, Self::Key>
     where
         Self: Sized,
     {
         OnMissing::new(self, missing)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> KeyExtractor for &X {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
-        (**self).extract(head)
-    }
-
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        (**self).wants()
-    }
-
-    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
-        (**self).lacks(head, error)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> KeyExtractor for Box<X> {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
-        (**self).extract(head)
-    }
-
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        (**self).wants()
-    }
-
-    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
-        (**self).lacks(head, error)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
-        (**self).extract(head)
-    }
-
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        (**self).wants()
-    }
-
-    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
-        (**self).lacks(head, error)
-    }
-}
-
-/// No key, for a layer over a [`DirectLimiter`](tollgate::DirectLimiter).
-///
-/// ```
-/// use std::sync::Arc;
-/// use tollgate_tower::{DirectLimiter, NoKey, Quota, RateLimitLayer};
-///
-/// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
-/// let limit: RateLimitLayer<DirectLimiter, NoKey> = RateLimitLayer::new(limiter);
-/// # let _ = limit;
-/// # Ok::<(), tollgate_tower::BuildError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct NoKey;
-
-impl KeyExtractor for NoKey {
-    type Key = ();
-
-    fn extract(&self, _: &Head<'_>) -> Result<(), KeyError> {
-        Ok(())
-    }
-}
-
-/// An extractor with its own treatment of a missing key. [`KeyExtractor::on_missing`] makes it.
-#[derive(Debug, Clone)]
-pub struct OnMissing<X: KeyExtractor> {
-    extractor: X,
-    missing: Missing<X::Key>,
-}
-
-impl<X: KeyExtractor> OnMissing<X> {
-    pub(super) const fn new(extractor: X, missing: Missing<X::Key>) -> Self {
-        Self { extractor, missing }
-    }
-}
-
-impl<X: KeyExtractor<Key: Send + Sync>> KeyExtractor for OnMissing<X> {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<X::Key, KeyError> {
-        self.missing.settle(self.extractor.extract(head))
-    }
-
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        self.extractor.wants()
-    }
-
-    fn lacks(&self, head: &Head<'_>, _: KeyError) -> Option<Cow<'_, str>> {
-        // The extractor's own error, which `missing` has closed.
-        let error = self.extractor.extract(head).err()?;
-        self.extractor.lacks(head, error)
     }
 }

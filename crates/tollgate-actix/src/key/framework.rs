@@ -1,0 +1,93 @@
+//! [`Actix`]: the types of actix-web, for what is the same in all frameworks.
+
+use core::slice::Iter;
+use std::borrow::Cow;
+
+use actix_web::http::Uri;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::{HttpMessage as _, HttpRequest};
+use tollgate_http::Peer;
+use tollgate_http::middleware::{Extractor, Extracts, Framework, HasExtension, KeyError};
+
+use super::extractor::KeyExtractor;
+use super::head::Head;
+
+/// The types of actix-web, for types of [`tollgate_http`] that are the same in all frameworks.
+#[derive(Debug, Clone, Copy)]
+pub enum Actix {}
+
+impl Framework for Actix {
+    type Head<'a> = Head<'a>;
+    type Uri = Uri;
+    type Name = HeaderName;
+    type Value = HeaderValue;
+    type Values<'h> = Iter<'h, HeaderValue>;
+    type Connection = HttpRequest;
+
+    fn method<'h>(head: &'h Head<'_>) -> &'h str {
+        head.method.as_str()
+    }
+
+    fn uri<'h>(head: &'h Head<'_>) -> &'h Uri {
+        head.uri
+    }
+
+    fn path(uri: &Uri) -> &str {
+        uri.path()
+    }
+
+    fn name(text: &str) -> Option<HeaderName> {
+        HeaderName::try_from(text).ok()
+    }
+
+    fn values<'h>(head: &'h Head<'_>, name: &HeaderName) -> Self::Values<'h> {
+        head.headers.get_all(name)
+    }
+
+    fn connection<'h>(head: &'h Head<'_>) -> &'h HttpRequest {
+        head.request
+    }
+
+    fn peer(request: &HttpRequest) -> Option<Peer> {
+        let inserted = request.extensions().get().copied();
+        inserted.or_else(|| request.peer_addr().map(Peer::from))
+    }
+}
+
+impl<E: 'static> HasExtension<E> for Actix {
+    fn extension<R>(head: &Head<'_>, look: impl FnOnce(&E) -> R) -> Option<R> {
+        head.request.extensions().get().map(look)
+    }
+}
+
+impl<X: KeyExtractor + ?Sized> Extracts<X> for Actix {
+    type Key = X::Key;
+
+    fn extract(extractor: &X, head: &Head<'_>) -> Result<X::Key, KeyError> {
+        extractor.extract(head)
+    }
+
+    fn wants(extractor: &X) -> Option<Cow<'_, str>> {
+        extractor.wants()
+    }
+
+    fn lacks<'x>(extractor: &'x X, head: &Head<'_>, error: KeyError) -> Option<Cow<'x, str>> {
+        extractor.lacks(head, error)
+    }
+}
+
+impl<X: Extractor<Actix>> KeyExtractor for X {
+    type Key = X::Key;
+
+    fn extract(&self, head: &Head<'_>) -> Result<X::Key, KeyError> {
+        Extractor::extract(self, head)
+    }
+
+    fn wants(&self) -> Option<Cow<'_, str>> {
+        Extractor::wants(self)
+    }
+
+    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
+        Extractor::lacks(self, head, error)
+    }
+}

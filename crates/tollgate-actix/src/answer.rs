@@ -1,18 +1,21 @@
 //! The middleware's own answers.
 
+use core::fmt;
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
-use tollgate_http::middleware::{FieldValue, Notice, Told, bytes_of, digits_of};
+use tollgate_http::middleware::{FieldValue, Middleware, Notice, Told, bytes_of, digits_of};
 use tollgate_http::{Headers, Problem};
 
-use crate::key::Head;
+use crate::answered::AnswerHead;
+use crate::key::{Actix, Head};
 use crate::rejection::{self, Rejection};
-use crate::settings::Settings;
 
 /// The value of a header field.
 #[derive(Debug, Clone)]
-pub(crate) struct Value(pub(crate) HeaderValue);
+pub struct Value(pub(crate) HeaderValue);
 
 impl FieldValue for Value {
     fn of(text: Bytes) -> Option<Self> {
@@ -34,19 +37,39 @@ pub(crate) fn problem(problem: &Problem<'_>, headers: Headers) -> HttpResponse {
     response
 }
 
-/// The answer to a request that is denied or has no key, with `RateLimit-Policy` if there is one.
-pub(crate) fn to_rejected(
-    problem: &Problem<'_>,
-    policies: Option<&Value>,
-    headers: Headers,
-    settings: &Settings,
-    head: &Head<'_>,
-) -> HttpResponse {
-    let rejection = Rejection::new(problem, head);
-    let own = settings.on_denied.as_ref().map(|on_denied| on_denied(rejection));
-    let mut response = own.unwrap_or_else(|| rejection.answer());
-    write_rejected(response.headers_mut(), problem, policies, headers);
-    response
+/// The answer of [`on_denied`](crate::RateLimit::on_denied).
+type OnDenied = dyn Fn(Rejection<'_>) -> HttpResponse + Send + Sync;
+
+impl Middleware for Actix {
+    type Field = Value;
+    type AnswerHead<'a> = AnswerHead<'a>;
+    type Answer = HttpResponse;
+    type Answers = Option<Arc<OnDenied>>;
+
+    const REMEDY: &'static str = "for the address of a client behind a Unix socket, use \
+        `ClientIp::behind(TrustedProxies::unix_sockets()).peer_from(|_| Some(Peer::UnixSocket))`";
+
+    fn reject(
+        on_denied: &Self::Answers,
+        problem: &Problem<'_>,
+        policies: Option<&Value>,
+        headers: Headers,
+        head: &Head<'_>,
+    ) -> HttpResponse {
+        let rejection = Rejection::new(problem, head);
+        let own = on_denied.as_ref().map(|on_denied| on_denied(rejection));
+        let mut response = own.unwrap_or_else(|| rejection.answer());
+        write_rejected(response.headers_mut(), problem, policies, headers);
+        response
+    }
+
+    fn warn(notice: &Notice) {
+        log::warn!("{notice}");
+    }
+
+    fn error(text: fmt::Arguments<'_>) {
+        log::error!("{text}");
+    }
 }
 
 /// Writes the header fields of the answer to a denied request, except that of the body.
@@ -74,7 +97,7 @@ pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
             if let Some(Value(policies)) = policies {
                 let inner = |inner: &HeaderValue| Notice::of_names(policies.as_bytes(), inner.as_bytes());
                 if let Some(notice) = fields.get_all(POLICIES).find_map(inner) {
-                    log::warn!("{notice}");
+                    Actix::warn(&notice);
                 }
                 fields.append(POLICIES, policies);
             }

@@ -13,8 +13,6 @@ mod key;
 mod limit;
 mod middleware;
 mod rejection;
-mod settings;
-mod shared;
 
 pub use answered::AnswerHead;
 pub use client::Client;

@@ -9,17 +9,15 @@ use std::sync::Arc;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::{Error, Responder};
-use tollgate_http::middleware::{AtOnce, Limits, Missing, NoKey, Options, ShadowSwitch};
+use tollgate_http::middleware::{AtOnce, Limits, Missing, NoKey, OnAnswer, Options, Settings, ShadowSwitch, Shared};
 use tollgate_http::{Headers, PolicyError, QuotaUnit};
 
 use crate::answer::Value;
 use crate::answered::AnswerHead;
 use crate::gate::Gate;
-use crate::key::{Head, KeyExtractor};
+use crate::key::{Actix, Head, KeyExtractor};
 use crate::middleware::RateLimitMiddleware;
 use crate::rejection::Rejection;
-use crate::settings::{OnAnswer, Settings};
-use crate::shared::Shared;
 
 /// Limits the requests to a service, a scope, a resource or a route.
 ///
@@ -45,7 +43,7 @@ use crate::shared::Shared;
 /// ```
 #[must_use = "a limit does nothing until a service is wrapped in it"]
 pub struct RateLimit<L, X: KeyExtractor = NoKey> {
-    shared: Arc<Shared<L, X>>,
+    shared: Arc<Shared<Actix, L, X>>,
 }
 
 impl<L> RateLimit<L> {
@@ -237,7 +235,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
             let request = denied.head().request;
             answer(denied).respond_to(request).map_into_boxed_body()
         };
-        self.with(|shared| shared.settings.on_denied = Some(Arc::new(answer)))
+        self.with(|shared| shared.settings.answers = Some(Arc::new(answer)))
     }
 
     /// How long a request over the limit waits for its permits; zero by default. (Feature `wait`.)
@@ -333,14 +331,14 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
         &self.shared.limits
     }
 
-    fn with_answers(self, change: impl FnOnce(&mut OnAnswer)) -> Self {
+    fn with_answers(self, change: impl FnOnce(&mut OnAnswer<Actix>)) -> Self {
         self.with(|shared| {
             change(Arc::make_mut(shared.settings.on_answer.get_or_insert_default()));
             shared.limits = shared.limits.with(|options| options.refunds = true);
         })
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Shared<L, X>)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut Shared<Actix, L, X>)) -> Self {
         change(Arc::make_mut(&mut self.shared));
         self
     }

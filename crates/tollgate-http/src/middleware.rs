@@ -27,6 +27,7 @@
 //! # Ok::<(), tollgate::BuildError>(())
 //! ```
 
+mod adapter;
 mod admitted;
 mod around;
 mod cache;
@@ -44,12 +45,19 @@ mod path;
 #[cfg(feature = "redis")]
 mod policy_limiter;
 mod prepared;
+#[expect(missing_debug_implementations, reason = "they are parts of a middleware, which has a text")]
+mod request_charge;
+#[expect(missing_debug_implementations, reason = "they are parts of a middleware, which has a text")]
+mod settings;
 mod shadow;
+#[expect(missing_debug_implementations, reason = "they are parts of a middleware, which has a text")]
+mod shared;
 mod told;
 mod values;
 #[cfg(feature = "wait")]
 mod waits;
 
+pub use adapter::Middleware;
 pub use admitted::Admitted;
 pub use around::Around;
 pub use charge::Charge;
@@ -68,7 +76,10 @@ pub use notice::Notice;
 #[cfg(feature = "redis")]
 pub use path::put_path;
 pub use path::{hash_path, same_path};
+pub use request_charge::RequestCharge;
+pub use settings::{OnAnswer, Settings};
 pub use shadow::ShadowSwitch;
+pub use shared::{InLine, Judgement, Settled, Shared};
 pub use told::Told;
 #[cfg(feature = "redis")]
 pub use tollgate_redis::{AcquireError, PolicyLimiter, StoreKey, StoreKeys};

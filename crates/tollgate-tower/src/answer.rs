@@ -1,19 +1,32 @@
 //! The layer's own answers.
 
+use core::fmt;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::Entry;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, RETRY_AFTER};
+use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
-use tollgate_http::middleware::{FieldValue, Notice, Told, bytes_of, digits_of};
+use tollgate_http::middleware::{FieldValue, Middleware, Notice, Told, bytes_of, digits_of};
 use tollgate_http::{Headers, Problem};
 
-use crate::key::Head;
+use crate::key::{Head, Tower};
 use crate::rejection::Rejection;
-use crate::settings::Settings;
+
+/// Logs by `tracing`, with that feature.
+macro_rules! log {
+    ($level:ident, $($text:tt)*) => {{
+        #[cfg(feature = "tracing")]
+        tracing::$level!($($text)*);
+        #[cfg(not(feature = "tracing"))]
+        let _ = format_args!($($text)*);
+    }};
+}
 
 /// The value of a header field.
 #[derive(Debug, Clone)]
-pub(crate) struct Value(pub(crate) HeaderValue);
+pub struct Value(pub(crate) HeaderValue);
 
 impl FieldValue for Value {
     fn of(text: Bytes) -> Option<Self> {
@@ -29,18 +42,45 @@ const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining")
 const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// The answer to a request that is denied or has no key, with `RateLimit-Policy` if there is one.
-pub(crate) fn to_rejected(
-    problem: &Problem<'_>,
-    policies: Option<&Value>,
-    headers: Headers,
-    settings: &Settings,
-    head: &Head<'_>,
-) -> Response<Bytes> {
-    let rejection = Rejection::new(problem, head, !settings.without_grpc);
-    let own = settings.on_denied.as_ref().and_then(|on_denied| on_denied(rejection));
-    let response = own.unwrap_or_else(|| rejection.answer().map(Bytes::from));
-    without_body_for_head(with_fields(response, problem, policies, headers), head)
+/// The options that the answers of a layer have in tower alone.
+#[derive(Clone, Default)]
+#[expect(missing_debug_implementations, reason = "it is a part of a layer, which has a text")]
+pub struct Answers {
+    pub(crate) on_denied: Option<Arc<OnDenied>>,
+    pub(crate) without_grpc: bool,
+}
+
+type OnDenied = dyn Fn(Rejection<'_>) -> Option<Response<Bytes>> + Send + Sync;
+
+impl Middleware for Tower {
+    type Field = Value;
+    type AnswerHead<'a> = Parts;
+    type Answer = Response<Bytes>;
+    type Answers = Answers;
+
+    const REMEDY: &'static str = "for the peer's address with axum, serve \
+        `router.into_make_service_with_connect_info::<SocketAddr>()`";
+
+    fn reject(
+        answers: &Answers,
+        problem: &Problem<'_>,
+        policies: Option<&Value>,
+        headers: Headers,
+        head: &Head<'_>,
+    ) -> Response<Bytes> {
+        let rejection = Rejection::new(problem, head, !answers.without_grpc);
+        let own = answers.on_denied.as_ref().and_then(|on_denied| on_denied(rejection));
+        let response = own.unwrap_or_else(|| rejection.answer().map(Bytes::from));
+        without_body_for_head(with_fields(response, problem, policies, headers), head)
+    }
+
+    fn warn(notice: &Notice) {
+        log!(warn, "{notice}");
+    }
+
+    fn error(text: fmt::Arguments<'_>) {
+        log!(error, "{text}");
+    }
 }
 
 /// The answer with the fields that tell about the limits.
@@ -106,21 +146,12 @@ fn append_policies(fields: &mut HeaderMap, policies: HeaderValue) {
         Entry::Occupied(mut field) => {
             let inner = field.iter().find_map(|inner| Notice::of_names(policies.as_bytes(), inner.as_bytes()));
             if let Some(notice) = inner {
-                log(&notice);
+                Tower::warn(&notice);
             }
             field.append(policies);
         }
     }
 }
-
-/// Logs a set-up that is seldom meant.
-#[cfg(feature = "tracing")]
-pub(crate) fn log(notice: &Notice) {
-    tracing::warn!("{notice}");
-}
-
-#[cfg(not(feature = "tracing"))]
-pub(crate) const fn log(_: &Notice) {}
 
 /// Appends to `RateLimit`, which is a list, and sets any other field.
 fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {

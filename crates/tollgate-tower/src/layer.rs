@@ -6,17 +6,15 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::response::Parts;
-use tollgate_http::middleware::{AtOnce, Limits, Missing, NoKey, Options, ShadowSwitch};
+use tollgate_http::middleware::{AtOnce, Limits, Missing, NoKey, OnAnswer, Options, Settings, ShadowSwitch, Shared};
 use tollgate_http::{Headers, PolicyError, QuotaUnit};
 use tower_layer::Layer;
 
 use crate::answer::Value;
 use crate::gate::Gate;
-use crate::key::{Head, KeyExtractor};
+use crate::key::{Head, KeyExtractor, Tower};
 use crate::rejection::{IntoAnswer, Rejection};
 use crate::service::RateLimit;
-use crate::settings::{OnAnswer, Settings};
-use crate::shared::Shared;
 
 /// Limits the requests to a service.
 ///
@@ -38,7 +36,7 @@ use crate::shared::Shared;
 /// ```
 #[must_use = "a layer does nothing until it is put in front of a service"]
 pub struct RateLimitLayer<L, X: KeyExtractor = NoKey> {
-    shared: Arc<Shared<L, X>>,
+    shared: Arc<Shared<Tower, L, X>>,
 }
 
 impl<L> RateLimitLayer<L> {
@@ -234,7 +232,9 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
         T: Fn(Rejection<'_>) -> R + Send + Sync + 'static,
         R: IntoAnswer,
     {
-        self.with(|shared| shared.settings.on_denied = Some(Arc::new(move |denied| answer(denied).into_answer())))
+        self.with(|shared| {
+            shared.settings.answers.on_denied = Some(Arc::new(move |denied| answer(denied).into_answer()))
+        })
     }
 
     /// Whether gRPC calls get gRPC answers; `true` by default.
@@ -244,7 +244,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// without gRPC: its clients cannot turn the status of a denial into 200, which logs and alarms
     /// might count.
     pub fn grpc(self, grpc: bool) -> Self {
-        self.with(|shared| shared.settings.without_grpc = !grpc)
+        self.with(|shared| shared.settings.answers.without_grpc = !grpc)
     }
 
     /// How long a request over the limit waits for its permits; zero by default. (Feature `wait`.)
@@ -340,14 +340,14 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
         &self.shared.limits
     }
 
-    fn with_answers(self, change: impl FnOnce(&mut OnAnswer)) -> Self {
+    fn with_answers(self, change: impl FnOnce(&mut OnAnswer<Tower>)) -> Self {
         self.with(|shared| {
             change(Arc::make_mut(shared.settings.on_answer.get_or_insert_default()));
             shared.limits = shared.limits.with(|options| options.refunds = true);
         })
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Shared<L, X>)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut Shared<Tower, L, X>)) -> Self {
         change(Arc::make_mut(&mut self.shared));
         self
     }

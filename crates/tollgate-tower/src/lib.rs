@@ -6,7 +6,6 @@ pub mod guide {}
 
 mod answer;
 mod body;
-mod charge;
 #[cfg(feature = "axum")]
 mod client;
 mod future;
@@ -16,8 +15,6 @@ mod key;
 mod layer;
 mod rejection;
 mod service;
-mod settings;
-mod shared;
 #[cfg(feature = "client")]
 mod throttle;
 

@@ -80,10 +80,7 @@ impl From<KeyError> for Denied {
 
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.problem.retry_after() {
-            Some(seconds) => write!(f, "the call is denied: try again in {seconds} s"),
-            None => f.write_str("the call is denied: trying again does not help"),
-        }
+        self.problem.put_denied_call(f)
     }
 }
 

@@ -33,6 +33,7 @@ mod around;
 mod cache;
 mod charge;
 mod each_tuple;
+mod faces;
 mod find;
 mod gate;
 mod inner;

@@ -1,15 +1,13 @@
 //! [`Actix`]: the types of actix-web, for what is the same in all frameworks.
 
 use core::slice::Iter;
-use std::borrow::Cow;
 
 use actix_web::http::Uri;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{HttpMessage as _, HttpRequest};
 use tollgate_http::Peer;
-use tollgate_http::middleware::{Extractor, Extracts, Framework, HasExtension, KeyError};
+use tollgate_http::middleware::{Framework, HasExtension};
 
-use super::extractor::KeyExtractor;
 use super::head::Head;
 
 /// The types of actix-web, for types of [`tollgate_http`] that are the same in all frameworks.
@@ -57,37 +55,5 @@ impl Framework for Actix {
 impl<E: 'static> HasExtension<E> for Actix {
     fn extension<R>(head: &Head<'_>, look: impl FnOnce(&E) -> R) -> Option<R> {
         head.request.extensions().get().map(look)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> Extracts<X> for Actix {
-    type Key = X::Key;
-
-    fn extract(extractor: &X, head: &Head<'_>) -> Result<X::Key, KeyError> {
-        extractor.extract(head)
-    }
-
-    fn wants(extractor: &X) -> Option<Cow<'_, str>> {
-        extractor.wants()
-    }
-
-    fn lacks<'x>(extractor: &'x X, head: &Head<'_>, error: KeyError) -> Option<Cow<'x, str>> {
-        extractor.lacks(head, error)
-    }
-}
-
-impl<X: Extractor<Actix>> KeyExtractor for X {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<X::Key, KeyError> {
-        Extractor::extract(self, head)
-    }
-
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        Extractor::wants(self)
-    }
-
-    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
-        Extractor::lacks(self, head, error)
     }
 }

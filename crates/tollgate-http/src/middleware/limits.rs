@@ -155,6 +155,26 @@ impl<L, V: FieldValue> Limits<L, V> {
         self.outcome(keys, cost, true, false)
     }
 
+    /// The charge of a handler: `None` if nothing is charged, because the cost is zero or a switch
+    /// lets the request pass.
+    ///
+    /// # Errors
+    ///
+    /// The call is denied.
+    pub fn charge<K>(&self, keys: K, cost: u32) -> Result<Option<Charge<L, K, V>>, Denied<V>>
+    where
+        L: Gate<K> + AtOnce,
+    {
+        if cost == 0 {
+            return Ok(None);
+        }
+        match self.lend(keys, cost) {
+            Outcome::Admitted(charge) => Ok(charge),
+            Outcome::Denied(_) if self.overrules() => Ok(None),
+            Outcome::Denied(denied) => Err(denied),
+        }
+    }
+
     /// A denial that is not the limiter's.
     #[cfg(feature = "wait")]
     pub(super) fn deny<K>(&self, keys: &K, refusal: Refusal) -> Denied<V>

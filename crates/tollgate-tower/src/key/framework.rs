@@ -1,13 +1,10 @@
 //! [`Tower`]: the types of `http`, for what is the same in all frameworks.
 
-use std::borrow::Cow;
-
 use http::header::ValueIter;
 use http::{Extensions, HeaderName, HeaderValue, Uri};
 use tollgate_http::Peer;
-use tollgate_http::middleware::{Extractor, Extracts, Framework, HasExtension, KeyError};
+use tollgate_http::middleware::{Framework, HasExtension};
 
-use super::extractor::KeyExtractor;
 use super::head::Head;
 
 /// The types of `http`, for types of [`tollgate_http`] that are the same in all frameworks.
@@ -70,37 +67,5 @@ const fn framework_peer(_: &Extensions) -> Option<Peer> {
 impl<E: Send + Sync + 'static> HasExtension<E> for Tower {
     fn extension<R>(head: &Head<'_>, look: impl FnOnce(&E) -> R) -> Option<R> {
         head.extensions.get().map(look)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> Extracts<X> for Tower {
-    type Key = X::Key;
-
-    fn extract(extractor: &X, head: &Head<'_>) -> Result<X::Key, KeyError> {
-        extractor.extract(head)
-    }
-
-    fn wants(extractor: &X) -> Option<Cow<'_, str>> {
-        extractor.wants()
-    }
-
-    fn lacks<'x>(extractor: &'x X, head: &Head<'_>, error: KeyError) -> Option<Cow<'x, str>> {
-        extractor.lacks(head, error)
-    }
-}
-
-impl<X: Extractor<Tower>> KeyExtractor for X {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<X::Key, KeyError> {
-        Extractor::extract(self, head)
-    }
-
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        Extractor::wants(self)
-    }
-
-    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
-        Extractor::lacks(self, head, error)
     }
 }

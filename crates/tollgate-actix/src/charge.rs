@@ -2,9 +2,9 @@
 
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::{Error, HttpMessage as _, HttpResponse};
-use tollgate_http::middleware::{RequestCharge, Told};
+use tollgate_http::middleware::{RequestCharge, Told, write_told};
 
-use crate::answer::{self, Value};
+use crate::answer::Value;
 use crate::answered;
 use crate::failed::LimitedError;
 use crate::gate::Gate;
@@ -16,7 +16,7 @@ pub(crate) fn answered<B, L: Gate<X>, X: KeyExtractor>(
     response: &mut ServiceResponse<B>,
 ) {
     if let Some(told) = settle(charge, response.response()) {
-        answer::write_told(response.headers_mut(), told);
+        write_told::<Actix>(response.headers_mut(), told);
     }
 }
 

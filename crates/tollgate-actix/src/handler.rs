@@ -3,10 +3,10 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
 use actix_web::{HttpRequest, HttpResponse, Responder, ResponseError};
-use tollgate_http::middleware::{self, Told};
+use tollgate_http::middleware::{self, Told, write_denied, write_told};
 use tollgate_http::{Headers, Problem};
 
-use crate::answer::{self, Value};
+use crate::answer::Value;
 use crate::key::{Actix, KeyExtractor};
 use crate::limit::RateLimit;
 use crate::rejection;
@@ -92,7 +92,7 @@ impl Fields {
     /// Writes the fields into those of an answer.
     pub fn write_to(self, fields: &mut HeaderMap) {
         if let Some(told) = self.told {
-            answer::write_told(fields, told);
+            write_told::<Actix>(fields, told);
         }
     }
 }
@@ -139,7 +139,7 @@ pub struct Rejected {
 impl Rejected {
     fn of(problem: &Problem<'_>, policies: Option<&Value>, headers: Headers) -> Self {
         let mut fields = HeaderMap::new();
-        answer::write_rejected(&mut fields, problem, policies, headers);
+        write_denied::<Actix>(&mut fields, problem, policies, headers);
         Self { problem: problem.without_limits(), body: problem.to_json(), fields: Box::new(fields) }
     }
 }

@@ -4,11 +4,10 @@ use core::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::Entry;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, Entry};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
-use tollgate_http::middleware::{FieldValue, Middleware, Notice, Told, bytes_of, digits_of};
+use tollgate_http::middleware::{FieldValue, Middleware, Notice, write_denied, write_no_store};
 use tollgate_http::{Headers, Problem};
 
 use crate::key::{Head, Tower};
@@ -34,14 +33,6 @@ impl FieldValue for Value {
     }
 }
 
-// The names are checked at compile time.
-const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
-const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-
 /// The options that the answers of a layer have in tower alone.
 #[derive(Clone, Default)]
 #[expect(missing_debug_implementations, reason = "it is a part of a layer, which has a text")]
@@ -54,12 +45,49 @@ type OnDenied = dyn Fn(Rejection<'_>) -> Option<Response<Bytes>> + Send + Sync;
 
 impl Middleware for Tower {
     type Field = Value;
+    type Fields = HeaderMap;
     type AnswerHead<'a> = Parts;
     type Answer = Response<Bytes>;
     type Answers = Answers;
 
+    // The names are checked at compile time.
+    const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+    const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
+    const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+    const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+    const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
     const REMEDY: &'static str = "for the peer's address with axum, serve \
         `router.into_make_service_with_connect_info::<SocketAddr>()`";
+
+    fn field_name(name: &'static str) -> HeaderName {
+        HeaderName::from_static(name)
+    }
+
+    fn get<'f>(fields: &'f HeaderMap, name: &HeaderName) -> Option<&'f HeaderValue> {
+        fields.get(name)
+    }
+
+    fn insert(fields: &mut HeaderMap, name: HeaderName, Value(value): Value) {
+        fields.insert(name, value);
+    }
+
+    fn append(
+        fields: &mut HeaderMap,
+        name: HeaderName,
+        Value(value): Value,
+        mut look: impl FnMut(&HeaderValue, &HeaderValue),
+    ) {
+        match fields.entry(name) {
+            Entry::Vacant(field) => {
+                field.insert(value);
+            }
+            Entry::Occupied(mut field) => {
+                field.iter().for_each(|inner| look(&value, inner));
+                field.append(value);
+            }
+        }
+    }
 
     fn reject(
         answers: &Answers,
@@ -93,81 +121,11 @@ pub(crate) fn with_fields(
     let fields = response.headers_mut();
     if fields.contains_key("grpc-status") {
         // Its fields are trailers, in which limits have no place.
-        fields.entry(CACHE_CONTROL).or_insert(NO_STORE);
-        return response;
+        write_no_store::<Tower>(fields);
+    } else {
+        write_denied::<Tower>(fields, problem, policies, headers);
     }
-    if let Some(Value(policies)) = policies {
-        fields.append(POLICIES, policies.clone());
-    }
-    problem.write_fields(headers, |name, value| match name {
-        // This field describes the body.
-        "content-type" => {}
-        "cache-control" => {
-            fields.entry(CACHE_CONTROL).or_insert(NO_STORE);
-        }
-        _ => write(fields, name, value),
-    });
     response
-}
-
-/// Writes the header fields of the response to an admitted request.
-pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
-    match told {
-        Told::Draft11 { policies, limit } => {
-            if let Some(Value(policies)) = policies {
-                append_policies(fields, policies);
-            }
-            if let Some(Value(limit)) = limit {
-                fields.append(LIMIT, limit);
-            }
-        }
-        Told::XRateLimit { limit, remaining, reset } => {
-            // These fields are not lists: of several limits, the tightest is shown.
-            let told = fields.get(X_REMAINING).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
-            if told.is_none_or(|told| remaining < told) {
-                let numbers = [(X_LIMIT, limit.into()), (X_REMAINING, remaining.into()), (X_RESET, reset)];
-                for (name, number) in numbers {
-                    if let Some(Value(value)) = Value::of(digits_of(number)) {
-                        fields.insert(name, value);
-                    }
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Appends to `RateLimit-Policy`. Notices a name that an inner limit has.
-fn append_policies(fields: &mut HeaderMap, policies: HeaderValue) {
-    match fields.entry(POLICIES) {
-        Entry::Vacant(field) => {
-            field.insert(policies);
-        }
-        Entry::Occupied(mut field) => {
-            let inner = field.iter().find_map(|inner| Notice::of_names(policies.as_bytes(), inner.as_bytes()));
-            if let Some(notice) = inner {
-                Tower::warn(&notice);
-            }
-            field.append(policies);
-        }
-    }
-}
-
-/// Appends to `RateLimit`, which is a list, and sets any other field.
-fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
-    // All values are printable ASCII.
-    let Ok(value) = HeaderValue::from_maybe_shared(bytes_of(value)) else { return };
-    match name {
-        "ratelimit" => {
-            fields.append(LIMIT, value);
-        }
-        "retry-after" => {
-            fields.insert(RETRY_AFTER, value);
-        }
-        name => {
-            fields.insert(HeaderName::from_static(name), value);
-        }
-    }
 }
 
 /// The answer to HEAD tells the length of the body that GET would get.

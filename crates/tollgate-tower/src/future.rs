@@ -10,10 +10,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
-use tollgate_http::middleware::{Around, Find, OutcomeLater, RequestCharge, Shared};
+use tollgate_http::middleware::{Around, Find, OutcomeLater, RequestCharge, Shared, write_told};
 use tower_service::Service;
 
-use crate::answer::{self, Value};
+use crate::answer::Value;
 use crate::body::ResponseBody;
 use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Tower};
@@ -159,7 +159,7 @@ where
                 Some(ready!(around.run(|| future.poll(context))).map(|response| {
                     let (mut parts, body) = response.into_parts();
                     if let Some(told) = charge.take().and_then(|charge| charge.answered(Some(&parts))) {
-                        answer::write_told(&mut parts.headers, told);
+                        write_told::<Tower>(&mut parts.headers, told);
                     }
                     Response::from_parts(parts, ResponseBody::inner(body))
                 }))

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
-use tollgate_http::middleware::{self, Told};
+use tollgate_http::middleware::{self, Told, write_told};
 use tollgate_http::{Headers, Problem};
 
 use crate::answer::{self, Value};
@@ -93,7 +93,7 @@ impl Fields {
     /// Writes the fields into those of an answer.
     pub fn write_to(self, fields: &mut HeaderMap) {
         if let Some(told) = self.told {
-            answer::write_told(fields, told);
+            write_told::<Tower>(fields, told);
         }
     }
 }

@@ -13,6 +13,9 @@ pub trait Middleware: Framework {
     /// The value of a header field.
     type Field: FieldValue + Send + Sync + 'static;
 
+    /// The header fields of an answer.
+    type Fields;
+
     /// The head of the inner service's answer.
     type AnswerHead<'a>;
 
@@ -21,6 +24,38 @@ pub trait Middleware: Framework {
 
     /// The options that its own answers have in this framework alone.
     type Answers: Clone + Default;
+
+    /// `RateLimit`.
+    const LIMIT: Self::Name;
+
+    /// `RateLimit-Policy`.
+    const POLICIES: Self::Name;
+
+    /// `X-RateLimit-Limit`.
+    const X_LIMIT: Self::Name;
+
+    /// `X-RateLimit-Remaining`.
+    const X_REMAINING: Self::Name;
+
+    /// `X-RateLimit-Reset`.
+    const X_RESET: Self::Name;
+
+    /// The name of another header field, in lower case.
+    fn field_name(name: &'static str) -> Self::Name;
+
+    /// The first value of a header field.
+    fn get<'f>(fields: &'f Self::Fields, name: &Self::Name) -> Option<&'f Self::Value>;
+
+    /// Sets a header field to this value alone.
+    fn insert(fields: &mut Self::Fields, name: Self::Name, value: Self::Field);
+
+    /// Appends a value to a header field. Passes it with each that is there to `look`.
+    fn append(
+        fields: &mut Self::Fields,
+        name: Self::Name,
+        value: Self::Field,
+        look: impl FnMut(&Self::Value, &Self::Value),
+    );
 
     /// What to write where the set-up provides no address.
     const REMEDY: &'static str;

@@ -54,7 +54,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// ```
     pub fn charge<K>(&self, key: K) -> Result<Charge<L, K>, Rejected>
     where
-        L: middleware::Gate<K> + middleware::AtOnce,
+        L: middleware::AskedWith<K> + middleware::AtOnce,
     {
         self.charge_n(key, 1)
     }

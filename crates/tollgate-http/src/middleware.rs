@@ -66,7 +66,7 @@ pub use charge::Charge;
 pub use fields::{write_denied, write_no_store, write_told};
 pub use find::Find;
 pub use gate::joint::JointKey;
-pub use gate::{AtOnce, Gate};
+pub use gate::{AskedWith, AtOnce};
 pub use inner::Options;
 pub use key::{
     CLIENT_IN_WORDS, ClientIp, Constant, Extractor, Extracts, Framework, FromExtension, FromHead, HasExtension, Header,

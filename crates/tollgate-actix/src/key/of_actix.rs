@@ -1,10 +1,7 @@
 //! What the extractors are in the types of actix-web.
 
-use core::fmt;
-use core::hash::Hash;
-
 use actix_web::http::header::HeaderName;
-use tollgate_http::middleware::{self, FromHead, KeyError};
+use tollgate_http::middleware;
 
 use super::framework::Actix;
 use super::head::Head;
@@ -18,7 +15,7 @@ use super::head::Head;
 /// [`peer_from`](middleware::ClientIp::peer_from) for other sources. The `connection_info` of
 /// actix-web is never used, because it trusts every proxy.
 ///
-/// Without a peer's address the key is [not provided](KeyError::not_provided), so the answer is
+/// Without a peer's address the key is [not provided](crate::KeyError::not_provided), so the answer is
 /// 500, unless [`Missing`](crate::Missing) sets another treatment. A request by a Unix socket has
 /// an address only if `peer_from` returns [`Peer::UnixSocket`](crate::Peer::UnixSocket), the socket
 /// is [trusted](crate::TrustedProxies::unix_sockets), and the request names an address.
@@ -68,64 +65,4 @@ use super::head::Head;
 /// ```
 pub type ClientIp = middleware::ClientIp<Actix>;
 
-/// The key of a [`path`](crate::path).
-pub type PathKey = middleware::PathKey<Actix>;
-
-/// The text of a header field. [`header`] makes it.
-pub type Header = middleware::Header<HeaderName>;
-
-/// The text of the header field with this name, such as an API key. It is a key of a `Limiter<String>`.
-///
-/// **A client can invent such keys, and each has a quota of its own.** Use it for keys that an
-/// outer middleware has checked, or together with the client's address: as another dimension of a
-/// [`JointLimiter`](tollgate::JointLimiter), not in a tuple for one key.
-///
-/// A request is rejected with 400 if the field comes twice, is not UTF-8, or is longer than
-/// [`MAX_BYTES`](middleware::Header::MAX_BYTES). Without the field, or if it is empty, the key is
-/// [not sent](KeyError::not_sent). The answers name the field. The text costs an allocation.
-///
-/// # Panics
-///
-/// If no field can have this name, such as `"x api key"`. A name from a configuration is better
-/// parsed as a `HeaderName` first, which is accepted as well.
-///
-/// ```
-/// use actix_web::test::TestRequest;
-/// use tollgate_actix::{Head, KeyError, KeyExtractor, header};
-///
-/// let api_key = header("x-api-key");
-/// let request = TestRequest::get().insert_header(("X-Api-Key", "k-123")).to_http_request();
-/// assert_eq!(api_key.extract(&Head::of(&request)), Ok("k-123".to_owned()));
-/// let twice = TestRequest::get().append_header(("x-api-key", "a")).append_header(("x-api-key", "b"));
-/// let twice = twice.to_http_request();
-/// assert_eq!(api_key.extract(&Head::of(&twice)), Err(KeyError::malformed()));
-/// ```
-#[must_use]
-#[track_caller]
-pub fn header(name: impl TryInto<HeaderName, Error: fmt::Display>) -> Header {
-    match name.try_into() {
-        Ok(name) => Header::new(name),
-        Err(error) => panic!("no header field can have this name: {error}"),
-    }
-}
-
-/// The key that a function returns for the head.
-///
-/// ```
-/// use tollgate_actix::{KeyError, from_head};
-///
-/// let tenant = from_head(|head| {
-///     let tenant = head.uri.path().strip_prefix("/tenants/").ok_or(KeyError::not_sent())?;
-///     tenant.parse::<u32>().map_err(|_| KeyError::malformed())
-/// });
-/// // "The request needs the number of a tenant in the path."
-/// let tenant = tenant.naming("the number of a tenant in the path");
-/// # let _ = tenant;
-/// ```
-pub const fn from_head<T, K>(function: T) -> FromHead<T>
-where
-    T: Fn(&Head<'_>) -> Result<K, KeyError> + Send + Sync,
-    K: Hash + Clone,
-{
-    FromHead::new(function)
-}
+tollgate_http::extractors!(HeaderName, RateLimit, in "tollgate_actix" for Actix);

@@ -108,6 +108,80 @@ macro_rules! key_extractor {
     };
 }
 
+/// The extractors that name the types of a framework, whose heads are `Head`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! extractors {
+    ($HeaderName:ty, $Limit:ident, in $krate:literal for $W:ty) => {
+        /// The key of a [`path`](crate::path).
+        pub type PathKey = $crate::middleware::PathKey<$W>;
+
+        /// The text of a header field. [`header`] makes it.
+        pub type Header = $crate::middleware::Header<$HeaderName>;
+
+        /// The text of the header field with this name, such as an API key. It is a key of a
+        /// `Limiter<String>`.
+        ///
+        /// **A client can invent such keys, and each has a quota of its own.** Use it for keys that
+        /// outer middleware has checked, or together with the client's address: as another dimension
+        /// of a [`JointLimiter`](tollgate::JointLimiter), not in a tuple for one key.
+        ///
+        /// A request is rejected with 400 if the field comes twice, is not UTF-8, or is longer than
+        /// [`MAX_BYTES`](tollgate_http::middleware::Header::MAX_BYTES). Without the field, or if it is
+        /// empty, the key is [not sent](crate::KeyError::not_sent). The answers name the field. The
+        /// text costs an allocation.
+        ///
+        /// # Panics
+        ///
+        /// If no field can have this name, such as `"x api key"`. A name from a configuration is better
+        /// parsed as a `HeaderName` first, which is accepted as well.
+        ///
+        /// ```
+        /// use std::net::IpAddr;
+        /// use std::sync::Arc;
+        #[doc = concat!("use ", $krate, "::{ClientIp, JointLimiter, Quota, ", stringify!($Limit), ", header};")]
+        ///
+        /// let limiter = JointLimiter::<(String, IpAddr)>::builder()
+        ///     .dimension("key", [Quota::per_minute(100)])
+        ///     .dimension("address", [Quota::per_minute(300)])
+        ///     .build()?;
+        #[doc = concat!("let limit = ", stringify!($Limit), "::new(Arc::new(limiter));")]
+        /// let limit = limit.key((header("x-api-key"), ClientIp::peer()));
+        /// # let _ = limit;
+        #[doc = concat!("# Ok::<(), ", $krate, "::BuildError>(())")]
+        /// ```
+        #[must_use]
+        #[track_caller]
+        pub fn header(name: impl TryInto<$HeaderName, Error: ::core::fmt::Display>) -> Header {
+            match name.try_into() {
+                Ok(name) => Header::new(name),
+                Err(error) => panic!("no header field can have this name: {error}"),
+            }
+        }
+
+        /// The key that a function returns for the head.
+        ///
+        /// ```
+        #[doc = concat!("use ", $krate, "::{KeyError, from_head};")]
+        ///
+        /// let tenant = from_head(|head| {
+        ///     let tenant = head.uri.path().strip_prefix("/tenants/").ok_or(KeyError::not_sent())?;
+        ///     tenant.parse::<u32>().map_err(|_| KeyError::malformed())
+        /// });
+        /// // "The request needs the number of a tenant in the path."
+        /// let tenant = tenant.naming("the number of a tenant in the path");
+        /// # let _ = tenant;
+        /// ```
+        pub const fn from_head<T, K>(function: T) -> $crate::middleware::FromHead<T>
+        where
+            T: Fn(&Head<'_>) -> Result<K, $crate::middleware::KeyError> + Send + Sync,
+            K: ::core::hash::Hash + Clone,
+        {
+            $crate::middleware::FromHead::new(function)
+        }
+    };
+}
+
 /// The options of a limit that are the same in all frameworks. The limit has a field `shared` of
 /// type `Arc<Shared<_, L, X>>`, where `Gate`, `Head` and `KeyExtractor` are those of the framework.
 #[doc(hidden)]
@@ -345,7 +419,7 @@ macro_rules! handler_charge {
             /// [`Rejected`] when the limiter denies the call, or `cost` is more than the limit.
             pub fn charge_n<K>(&self, key: K, cost: u32) -> Result<Charge<L, K>, Rejected>
             where
-                L: $crate::middleware::Gate<K> + $crate::middleware::AtOnce,
+                L: $crate::middleware::AskedWith<K> + $crate::middleware::AtOnce,
             {
                 let limits = self.limits();
                 match limits.charge(key, cost) {
@@ -376,12 +450,12 @@ macro_rules! handler_charge {
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         #[must_use = "`refund` or `keep` returns the header fields of the answer"]
-        pub struct Charge<L: $crate::middleware::Gate<K>, K> {
+        pub struct Charge<L: $crate::middleware::AskedWith<K>, K> {
             /// `None` if nothing was charged.
             charge: Option<$crate::middleware::Charge<L, K, <$W as $crate::middleware::Middleware>::Field>>,
         }
 
-        impl<L: $crate::middleware::Gate<K>, K> Charge<L, K> {
+        impl<L: $crate::middleware::AskedWith<K>, K> Charge<L, K> {
             /// Refunds the permits. Returns the header fields of the answer.
             pub fn refund(self) -> Fields {
                 self.settle(true)
@@ -422,7 +496,7 @@ macro_rules! handler_charge {
             }
         }
 
-        impl<L: $crate::middleware::Gate<K>, K> ::core::fmt::Debug for Charge<L, K> {
+        impl<L: $crate::middleware::AskedWith<K>, K> ::core::fmt::Debug for Charge<L, K> {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 f.debug_struct("Charge").field("is_counted", &self.charge.is_some()).finish()
             }

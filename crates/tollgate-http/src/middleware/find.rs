@@ -9,7 +9,7 @@ use tollgate::{Clock, DirectLimiter, Fingerprinter, JointLimiter, Limiter};
 use tollgate_redis::{PolicyLimiter, StoreKeys};
 
 use self::sealed::Same as _;
-use super::gate::Gate;
+use super::gate::AskedWith;
 use super::key::{Extracts, JointKeys, NoKey};
 use super::key_error::KeyError;
 use super::limits::{Limits, OutcomeLater};
@@ -30,7 +30,7 @@ use super::values::FieldValue;
             a `JointLimiter` needs `.key((..,))` with a tuple of one extractor for each dimension; \
             a `DirectLimiter` needs no key"
 )]
-pub trait Find<W: Extracts<X>, X>: Gate<<Self as Find<W, X>>::Keys> + Sized + 'static {
+pub trait Find<W: Extracts<X>, X>: AskedWith<<Self as Find<W, X>>::Keys> + Sized + 'static {
     /// The keys of a request.
     type Keys: Hash + Clone + 'static;
 
@@ -120,7 +120,7 @@ impl<W, X> Find<W, X> for PolicyLimiter<<W as Extracts<X>>::Key>
 where
     W: Extracts<X, Key: Dimensions>,
     X: JointKeys<W, All = W::Key, Found: Hash + Clone + Send + Sync + StoreKeys + 'static>,
-    Self: Gate<X::Found> + Send + Sync + 'static,
+    Self: AskedWith<X::Found> + Send + Sync + 'static,
 {
     type Keys = X::Found;
 

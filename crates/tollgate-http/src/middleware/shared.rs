@@ -11,7 +11,7 @@ use tollgate::Unasked;
 use super::adapter::Middleware;
 use super::around::Around;
 use super::find::Find;
-use super::gate::Gate;
+use super::gate::AskedWith;
 use super::key::Extracts;
 use super::key_error::KeyError;
 use super::limits::{Limits, Outcome, OutcomeLater};
@@ -175,7 +175,7 @@ pub struct InLine<L, K, V> {
     cost: u32,
 }
 
-impl<L: Gate<K>, K: Hash + Clone, V: FieldValue> InLine<L, K, V> {
+impl<L: AskedWith<K>, K: Hash + Clone, V: FieldValue> InLine<L, K, V> {
     /// The outcome, once the turn of the request has come. (Feature `wait`.)
     #[cfg(feature = "wait")]
     pub async fn outcome(self) -> Outcome<L, K, V> {

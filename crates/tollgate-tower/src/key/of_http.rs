@@ -1,10 +1,7 @@
 //! What the extractors are in the types of `http`.
 
-use core::fmt;
-use core::hash::Hash;
-
 use http::HeaderName;
-use tollgate_http::middleware::{self, FromHead, KeyError};
+use tollgate_http::middleware;
 
 use super::framework::Tower;
 use super::head::Head;
@@ -18,7 +15,7 @@ use super::head::Head;
 /// well, and `MockConnectInfo<SocketAddr>` in tests. Use
 /// [`peer_from`](middleware::ClientIp::peer_from) for all other types.
 ///
-/// Without a peer's address the key is [not provided](KeyError::not_provided), so the answer is
+/// Without a peer's address the key is [not provided](crate::KeyError::not_provided), so the answer is
 /// 500, unless [`Missing`](crate::Missing) sets another treatment. The same holds for a request by
 /// a Unix socket, unless the socket is [trusted](crate::TrustedProxies::unix_sockets) and names an
 /// address.
@@ -73,64 +70,4 @@ use super::head::Head;
 /// ```
 pub type ClientIp = middleware::ClientIp<Tower>;
 
-/// The key of a [`path`](crate::path).
-pub type PathKey = middleware::PathKey<Tower>;
-
-/// The text of a header field. [`header`] makes it.
-pub type Header = middleware::Header<HeaderName>;
-
-/// The text of the header field with this name, such as an API key. It is a key of a `Limiter<String>`.
-///
-/// **A client can invent such keys, and each has a quota of its own.** Use it for keys that an
-/// outer layer has checked, or together with the client's address: as another dimension of a
-/// [`JointLimiter`](tollgate::JointLimiter), not in a tuple for one key.
-///
-/// A request is rejected with 400 if the field comes twice, is not UTF-8, or is longer than
-/// [`MAX_BYTES`](middleware::Header::MAX_BYTES). Without the field, or if it is empty, the key is
-/// [not sent](KeyError::not_sent). The answers name the field. The text costs an allocation.
-///
-/// # Panics
-///
-/// If no field can have this name, such as `"x api key"`. A name from a configuration is better
-/// parsed as a `HeaderName` first, which is accepted as well.
-///
-/// ```
-/// use http::Request;
-/// use tollgate_tower::{Head, KeyError, KeyExtractor, header};
-///
-/// let api_key = header("x-api-key");
-/// let request = Request::builder().header("X-Api-Key", "k-123").body(())?;
-/// assert_eq!(api_key.extract(&Head::of(&request)), Ok("k-123".to_owned()));
-/// let twice = Request::builder().header("x-api-key", "a").header("x-api-key", "b").body(())?;
-/// assert_eq!(api_key.extract(&Head::of(&twice)), Err(KeyError::malformed()));
-/// # Ok::<(), http::Error>(())
-/// ```
-#[must_use]
-#[track_caller]
-pub fn header(name: impl TryInto<HeaderName, Error: fmt::Display>) -> Header {
-    match name.try_into() {
-        Ok(name) => Header::new(name),
-        Err(error) => panic!("no header field can have this name: {error}"),
-    }
-}
-
-/// The key that a function returns for the head.
-///
-/// ```
-/// use tollgate_tower::{KeyError, from_head};
-///
-/// let tenant = from_head(|head| {
-///     let tenant = head.uri.path().strip_prefix("/tenants/").ok_or(KeyError::not_sent())?;
-///     tenant.parse::<u32>().map_err(|_| KeyError::malformed())
-/// });
-/// // "The request needs the number of a tenant in the path."
-/// let tenant = tenant.naming("the number of a tenant in the path");
-/// # let _ = tenant;
-/// ```
-pub const fn from_head<T, K>(function: T) -> FromHead<T>
-where
-    T: Fn(&Head<'_>) -> Result<K, KeyError> + Send + Sync,
-    K: Hash + Clone,
-{
-    FromHead::new(function)
-}
+tollgate_http::extractors!(HeaderName, RateLimitLayer, in "tollgate_tower" for Tower);

@@ -31,8 +31,10 @@ pub use layer::RateLimitLayer;
 pub use rejection::{IntoAnswer, Rejection};
 pub use service::RateLimit;
 #[cfg(feature = "client")]
-pub use throttle::{Pause, Throttle, ThrottleError, ThrottleLayer, retry_after};
+pub use throttle::{Throttle, ThrottleError, ThrottleLayer, retry_after};
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
+#[cfg(feature = "client")]
+pub use tollgate_http::Pause;
 pub use tollgate_http::middleware::{
     Admitted, AtOnce, Constant, FromExtension, FromHead, JointKeys, KeyError, Missing, NoKey, NormalPath, OnMissing,
     ShadowSwitch, constant, extension, path,

@@ -28,10 +28,9 @@ pub use limit::RateLimit;
 pub use middleware::RateLimitMiddleware;
 pub use rejection::Rejection;
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
-pub use tollgate_http::middleware::{
-    Admitted, AtOnce, Constant, FromExtension, FromHead, JointKeys, KeyError, Missing, NoKey, NormalPath, OnMissing,
-    ShadowSwitch, constant, extension, path,
-};
+#[doc(inline)]
+pub use tollgate_http::middleware::extractors::*;
+pub use tollgate_http::middleware::{Admitted, AtOnce, KeyError, Missing, ShadowSwitch};
 #[cfg(feature = "redis")]
 pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{

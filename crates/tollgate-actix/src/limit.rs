@@ -45,35 +45,14 @@ pub struct RateLimit<L, X: KeyExtractor = NoKey> {
 tollgate_http::limit_options!(RateLimit, AnswerHead<'_>, in "tollgate_actix" for Actix);
 
 impl<L, X: KeyExtractor> RateLimit<L, X> {
-    /// The answers after which the permits are refunded, by their status, header fields and
-    /// extensions; none by default. The permits are charged before the service works, so a client
-    /// that hangs up keeps its charge.
-    ///
-    /// An inner service that fails has the answer that its error becomes. If `refund` panics, the
-    /// permits are refunded. See [`refund_unanswered`](Self::refund_unanswered) for a cancelled
-    /// request.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use actix_web::http::StatusCode;
-    /// use tollgate_actix::{DirectLimiter, Quota, RateLimit};
-    ///
-    /// /// A handler puts it into the extensions of an answer that is to cost nothing.
-    /// struct Free;
-    ///
-    /// // Failed log-ins count, and successful ones do not.
-    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(5))?);
-    /// let limit = RateLimit::new(limiter).refund_when(|answer| {
-    ///     answer.status != StatusCode::UNAUTHORIZED || answer.extensions.contains::<Free>()
-    /// });
-    /// # let _ = limit;
-    /// # Ok::<(), tollgate_actix::BuildError>(())
-    /// ```
-    pub fn refund_when(self, refund: impl Fn(&AnswerHead<'_>) -> bool + Send + Sync + 'static) -> Self
+    /// The key of requests: an extractor, or a tuple of extractors. Resets
+    /// [`on_missing`](Self::on_missing).
+    pub fn key<Y>(self, extractor: Y) -> RateLimit<L, Y>
     where
-        L: AtOnce,
+        Y: KeyExtractor,
+        L: Gate<Y>,
     {
-        self.with_answers(|on_answer| on_answer.refund_when = Some(Arc::new(refund)))
+        RateLimit { shared: Arc::new(self.shared.with_key(extractor)) }
     }
 
     /// Whether an admitted request gets the extension [`Admitted`](crate::Admitted), which tells

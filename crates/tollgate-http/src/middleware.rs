@@ -68,17 +68,12 @@ pub use find::Find;
 pub use gate::joint::JointKey;
 pub use gate::{AskedWith, AtOnce};
 pub use inner::Options;
-pub use key::{
-    CLIENT_IN_WORDS, ClientIp, Constant, Extractor, Extracts, Framework, FromExtension, FromHead, HasExtension, Header,
-    JointKeys, NoKey, NormalPath, OnMissing, PathKey, constant, extension, path,
-};
+pub use key::extractors::{self, *};
+pub use key::{CLIENT_IN_WORDS, ClientIp, Extractor, Extracts, Framework, HasExtension, Header};
 pub use key_error::KeyError;
 pub use limits::{Denied, Limits, Outcome, OutcomeLater};
 pub use missing::Missing;
 pub use notice::Notice;
-#[cfg(feature = "redis")]
-pub use path::put_path;
-pub use path::{hash_path, same_path};
 pub use request_charge::RequestCharge;
 pub use settings::{OnAnswer, Settings};
 pub use shadow::ShadowSwitch;

@@ -38,36 +38,14 @@ pub struct RateLimitLayer<L, X: KeyExtractor = NoKey> {
 tollgate_http::limit_options!(RateLimitLayer, Parts, in "tollgate_tower" for Tower);
 
 impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
-    /// The answers after which the permits are refunded, by their status, header fields and
-    /// extensions; none by default. The permits are charged before the service works, so a client
-    /// that hangs up keeps its charge.
-    ///
-    /// If `refund` panics, the permits are refunded. See
-    /// [`refund_unanswered`](Self::refund_unanswered) for a service that fails without an answer,
-    /// and for a cancelled request.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use http::StatusCode;
-    /// use tollgate_tower::{DirectLimiter, Quota, RateLimitLayer};
-    ///
-    /// /// A handler puts it into the extensions of an answer that is to cost nothing.
-    /// #[derive(Clone)]
-    /// struct Free;
-    ///
-    /// // Failed log-ins count, and successful ones do not.
-    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(5))?);
-    /// let layer = RateLimitLayer::new(limiter).refund_when(|answer| {
-    ///     answer.status != StatusCode::UNAUTHORIZED || answer.extensions.get::<Free>().is_some()
-    /// });
-    /// # let _ = layer;
-    /// # Ok::<(), tollgate_tower::BuildError>(())
-    /// ```
-    pub fn refund_when(self, refund: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self
+    /// The key of requests: an extractor, or a tuple of extractors. Resets
+    /// [`on_missing`](Self::on_missing).
+    pub fn key<Y>(self, extractor: Y) -> RateLimitLayer<L, Y>
     where
-        L: AtOnce,
+        Y: KeyExtractor,
+        L: Gate<Y>,
     {
-        self.with_answers(|on_answer| on_answer.refund_when = Some(Arc::new(refund)))
+        RateLimitLayer { shared: Arc::new(self.shared.with_key(extractor)) }
     }
 
     /// Whether an admitted request gets the extension [`Admitted`](crate::Admitted), which tells

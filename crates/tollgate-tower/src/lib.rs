@@ -35,10 +35,9 @@ pub use throttle::{Throttle, ThrottleError, ThrottleLayer, retry_after};
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
 #[cfg(feature = "client")]
 pub use tollgate_http::Pause;
-pub use tollgate_http::middleware::{
-    Admitted, AtOnce, Constant, FromExtension, FromHead, JointKeys, KeyError, Missing, NoKey, NormalPath, OnMissing,
-    ShadowSwitch, constant, extension, path,
-};
+#[doc(inline)]
+pub use tollgate_http::middleware::extractors::*;
+pub use tollgate_http::middleware::{Admitted, AtOnce, KeyError, Missing, ShadowSwitch};
 #[cfg(feature = "redis")]
 pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{

@@ -198,17 +198,6 @@ macro_rules! limit_options {
         }
 
         impl<L, X: KeyExtractor> $Limit<L, X> {
-            /// The key of requests: an extractor, or a tuple of extractors. Resets
-            /// [`on_missing`](Self::on_missing).
-            pub fn key<Y>(self, extractor: Y) -> $Limit<L, Y>
-            where
-                Y: KeyExtractor,
-                L: Gate<Y>,
-            {
-                let (limits, settings) = (self.shared.limits.clone(), self.shared.settings.clone());
-                $Limit { shared: ::std::sync::Arc::new($crate::middleware::Shared::new(limits, extractor, settings)) }
-            }
-
             /// The treatment of a request without a key; [`Missing::Reject`](crate::Missing::Reject)
             /// by default.
             pub fn on_missing(self, missing: $crate::middleware::Missing<X::Key>) -> Self {
@@ -239,6 +228,36 @@ macro_rules! limit_options {
             /// denials.
             pub fn skip_preflights(self, skip: bool) -> Self {
                 self.with(|shared| shared.settings.skip_preflights = skip)
+            }
+
+            /// The answers after which the permits are refunded, by their status, header fields and
+            /// extensions; none by default. The permits are charged before the service works, so a
+            /// client that hangs up keeps its charge.
+            ///
+            /// If `refund` panics, the permits are refunded. See
+            /// [`refund_unanswered`](Self::refund_unanswered) for a request without an answer.
+            ///
+            /// ```
+            /// use std::sync::Arc;
+            #[doc = concat!("use ", $krate, "::{DirectLimiter, Quota, ", stringify!($Limit), "};")]
+            ///
+            /// /// A handler puts it into the extensions of an answer that is to cost nothing.
+            /// #[derive(Clone)]
+            /// struct Free;
+            ///
+            /// // Failed log-ins count, and successful ones do not.
+            /// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(5))?);
+            #[doc = concat!("let limit = ", stringify!($Limit), "::new(limiter).refund_when(|answer| {")]
+            ///     answer.status.as_u16() != 401 || answer.extensions.get::<Free>().is_some()
+            /// });
+            /// # let _ = limit;
+            #[doc = concat!("# Ok::<(), ", $krate, "::BuildError>(())")]
+            /// ```
+            pub fn refund_when(self, refund: impl Fn(&$Answer) -> bool + Send + Sync + 'static) -> Self
+            where
+                L: $crate::middleware::AtOnce,
+            {
+                self.with_answers(|on_answer| on_answer.refund_when = Some(::std::sync::Arc::new(refund)))
             }
 
             /// A further cost of a request, known by its answer: rows read, tokens generated. It is

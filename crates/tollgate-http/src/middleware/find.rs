@@ -10,7 +10,8 @@ use tollgate_redis::{PolicyLimiter, StoreKeys};
 
 use self::sealed::Same as _;
 use super::gate::AskedWith;
-use super::key::{Extracts, JointKeys, NoKey};
+use super::key::Extracts;
+use super::key::extractors::{JointKeys, NoKey};
 use super::key_error::KeyError;
 use super::limits::{Limits, OutcomeLater};
 use super::missing::Missing;

@@ -11,11 +11,17 @@ mod path_key;
 mod tuples;
 
 pub use client_ip::{CLIENT_IN_WORDS, ClientIp};
-pub use extension::{Constant, FromExtension, constant, extension};
-pub use extractor::{Extractor, Extracts, OnMissing};
+pub use extractor::{Extractor, Extracts};
 pub use framework::{Framework, HasExtension};
-pub use from_fn::FromHead;
 pub use header::Header;
-pub use no_key::NoKey;
-pub use path_key::{NormalPath, PathKey, path};
-pub use tuples::JointKeys;
+
+/// The extractors that are written in the same way in all frameworks. The crates for tower and
+/// actix-web pass them on.
+pub mod extractors {
+    pub use super::extension::*;
+    pub use super::extractor::OnMissing;
+    pub use super::from_fn::*;
+    pub use super::no_key::*;
+    pub use super::path_key::*;
+    pub use super::tuples::JointKeys;
+}

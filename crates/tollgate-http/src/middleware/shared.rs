@@ -44,6 +44,15 @@ impl<W: Middleware + Extracts<X>, L, X> Shared<W, L, X> {
         let (extractor, missing) = (Arc::new(extractor), Missing::Reject);
         Self { limits, extractor, missing, settings, is_logged: false.into() }
     }
+
+    /// The same with another key, and without a treatment of its absence.
+    #[must_use]
+    pub fn with_key<Y>(&self, extractor: Y) -> Shared<W, L, Y>
+    where
+        W: Extracts<Y>,
+    {
+        Shared::new(self.limits.clone(), extractor, self.settings.clone())
+    }
 }
 
 impl<W: Middleware + Extracts<X>, L, X> Clone for Shared<W, L, X> {

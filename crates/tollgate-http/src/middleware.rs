@@ -1,9 +1,11 @@
 //! The common part of rate-limiting middleware for web frameworks. The crates for tower and
 //! actix-web are built on it.
 //!
-//! A middleware finds the key of a request in its own way, and asks [`Limits`] with it. The outcome
-//! has no types of a framework. An admitted request has a [`Charge`], which is settled when the
-//! response is there. A denied request has the parts of its answer.
+//! [`Framework`] has the head of a request in the types of a framework, and [`Middleware`] its own
+//! answers. Over them, [`Shared`] judges a request: an [`Extractor`] finds the key, [`Find`] those of
+//! a limiter, and [`Limits`] is asked with them. The outcome has no types of a framework. An admitted
+//! request has a [`Charge`], which is settled when the response is there. A denied request has the
+//! parts of its answer.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,14 +1,17 @@
 //! The middleware's own answers.
 
+use core::fmt;
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
-use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
-use tollgate_http::middleware::{FieldValue, Notice, Told, bytes_of, digits_of};
+use tollgate_http::middleware::{FieldValue, Middleware, Notice, write_denied};
 use tollgate_http::{Headers, Problem};
 
-use crate::key::Head;
+use crate::answered::AnswerHead;
+use crate::key::{Actix, Head};
 use crate::rejection::{self, Rejection};
-use crate::settings::Settings;
 
 /// The value of a header field.
 #[derive(Debug, Clone)]
@@ -20,99 +23,74 @@ impl FieldValue for Value {
     }
 }
 
-// The names are checked at compile time.
-const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
-const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-
 /// Problem details, with the fields that do not depend on the quotas.
 pub(crate) fn problem(problem: &Problem<'_>, headers: Headers) -> HttpResponse {
     let mut response = rejection::problem_details(problem.status(), problem.to_json());
-    problem.write_fields(headers, |name, value| write(response.headers_mut(), name, value));
+    write_denied::<Actix>(response.headers_mut(), problem, None, headers);
     response
 }
 
-/// The answer to a request that is denied or has no key, with `RateLimit-Policy` if there is one.
-pub(crate) fn to_rejected(
-    problem: &Problem<'_>,
-    policies: Option<&Value>,
-    headers: Headers,
-    settings: &Settings,
-    head: &Head<'_>,
-) -> HttpResponse {
-    let rejection = Rejection::new(problem, head);
-    let own = settings.on_denied.as_ref().map(|on_denied| on_denied(rejection));
-    let mut response = own.unwrap_or_else(|| rejection.answer());
-    write_rejected(response.headers_mut(), problem, policies, headers);
-    response
-}
+/// The answer of [`on_denied`](crate::RateLimit::on_denied).
+type OnDenied = dyn Fn(Rejection<'_>) -> HttpResponse + Send + Sync;
 
-/// Writes the header fields of the answer to a denied request, except that of the body.
-pub(crate) fn write_rejected(
-    fields: &mut HeaderMap,
-    problem: &Problem<'_>,
-    policies: Option<&Value>,
-    headers: Headers,
-) {
-    if let Some(Value(policies)) = policies {
-        fields.append(POLICIES, policies.clone());
+impl Middleware for Actix {
+    type Field = Value;
+    type Fields = HeaderMap;
+    type AnswerHead<'a> = AnswerHead<'a>;
+    type Answer = HttpResponse;
+    type Answers = Option<Arc<OnDenied>>;
+
+    // The names are checked at compile time.
+    const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+    const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
+    const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+    const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+    const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+    const REMEDY: &'static str = "for the address of a client behind a Unix socket, use \
+        `ClientIp::behind(TrustedProxies::unix_sockets()).peer_from(|_| Some(Peer::UnixSocket))`";
+
+    fn field_name(name: &'static str) -> HeaderName {
+        HeaderName::from_static(name)
     }
-    problem.write_fields(headers, |name, value| match name {
-        // This field describes the body.
-        "content-type" => {}
-        "cache-control" if fields.contains_key(header::CACHE_CONTROL) => {}
-        _ => write(fields, name, value),
-    });
-}
 
-/// Writes the header fields of the response to an admitted request.
-pub(crate) fn write_told(fields: &mut HeaderMap, told: Told<Value>) {
-    match told {
-        Told::Draft11 { policies, limit } => {
-            if let Some(Value(policies)) = policies {
-                let inner = |inner: &HeaderValue| Notice::of_names(policies.as_bytes(), inner.as_bytes());
-                if let Some(notice) = fields.get_all(POLICIES).find_map(inner) {
-                    log::warn!("{notice}");
-                }
-                fields.append(POLICIES, policies);
-            }
-            if let Some(Value(limit)) = limit {
-                fields.append(LIMIT, limit);
-            }
-        }
-        Told::XRateLimit { limit, remaining, reset } => {
-            // These fields are not lists: of several limits, the tightest is shown.
-            let told = fields.get(X_REMAINING).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
-            if told.is_none_or(|told| remaining < told) {
-                let numbers = [(X_LIMIT, limit.into()), (X_REMAINING, remaining.into()), (X_RESET, reset)];
-                for (name, number) in numbers {
-                    if let Some(Value(value)) = Value::of(digits_of(number)) {
-                        fields.insert(name, value);
-                    }
-                }
-            }
-        }
-        _ => {}
+    fn get<'f>(fields: &'f HeaderMap, name: &HeaderName) -> Option<&'f HeaderValue> {
+        fields.get(name)
     }
-}
 
-/// Appends to `RateLimit`, which is a list, and sets any other field.
-fn write(fields: &mut HeaderMap, name: &'static str, value: &[u8]) {
-    let value = match value {
-        // The usual value, which needs no check.
-        b"no-store" => HeaderValue::from_static("no-store"),
-        b"application/problem+json" => HeaderValue::from_static("application/problem+json"),
-        value => match HeaderValue::from_maybe_shared(bytes_of(value)) {
-            Ok(value) => value,
-            // All values are printable ASCII.
-            Err(_) => return,
-        },
-    };
-    if name == "ratelimit" {
-        fields.append(HeaderName::from_static(name), value);
-    } else {
-        fields.insert(HeaderName::from_static(name), value);
+    fn insert(fields: &mut HeaderMap, name: HeaderName, Value(value): Value) {
+        fields.insert(name, value);
+    }
+
+    fn append(
+        fields: &mut HeaderMap,
+        name: HeaderName,
+        Value(value): Value,
+        mut look: impl FnMut(&HeaderValue, &HeaderValue),
+    ) {
+        fields.get_all(&name).for_each(|inner| look(&value, inner));
+        fields.append(name, value);
+    }
+
+    fn reject(
+        on_denied: &Self::Answers,
+        problem: &Problem<'_>,
+        policies: Option<&Value>,
+        headers: Headers,
+        head: &Head<'_>,
+    ) -> HttpResponse {
+        let rejection = Rejection::new(problem, head);
+        let own = on_denied.as_ref().map(|on_denied| on_denied(rejection));
+        let mut response = own.unwrap_or_else(|| rejection.answer());
+        write_denied::<Actix>(response.headers_mut(), problem, policies, headers);
+        response
+    }
+
+    fn warn(notice: &Notice) {
+        log::warn!("{notice}");
+    }
+
+    fn error(text: fmt::Arguments<'_>) {
+        log::error!("{text}");
     }
 }

@@ -7,7 +7,8 @@ use actix_web::http::header::HeaderMap;
 
 /// An answer of the inner service, without its body. It is the argument of
 /// [`refund_when`](crate::RateLimit::refund_when) and
-/// [`cost_after`](crate::RateLimit::cost_after).
+/// [`cost_after`](crate::RateLimit::cost_after). An inner service that fails has the answer that its
+/// error becomes.
 ///
 /// ```
 /// use actix_web::http::StatusCode;

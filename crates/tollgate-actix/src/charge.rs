@@ -1,71 +1,45 @@
-//! The charge of an admitted request, until its response is there.
-
-use std::sync::Arc;
+//! What becomes of the charge of an admitted request when the inner service has answered.
 
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::{Error, HttpMessage as _, HttpResponse};
-use tollgate_http::middleware::{self, Admitted};
+use tollgate_http::middleware::{RequestCharge, Told, write_told};
 
-use crate::answer::{self, Value};
+use crate::answer::Value;
 use crate::answered;
 use crate::failed::LimitedError;
 use crate::gate::Gate;
-use crate::key::KeyExtractor;
-use crate::settings::OnAnswer;
+use crate::key::{Actix, KeyExtractor};
 
-/// The charge of an admitted request. If it is dropped before the response, it refunds the permits
-/// if the options say so.
-pub(crate) struct Charge<L: Gate<X>, X: KeyExtractor> {
-    charge: middleware::Charge<L, L::Keys, Value>,
-    on_answer: Option<Arc<OnAnswer>>,
+/// Settles the charge when the inner service has answered.
+pub(crate) fn answered<B, L: Gate<X>, X: KeyExtractor>(
+    charge: RequestCharge<Actix, L, X>,
+    response: &mut ServiceResponse<B>,
+) {
+    if let Some(told) = settle(charge, response.response()) {
+        write_told::<Actix>(response.headers_mut(), told);
+    }
 }
 
-impl<L: Gate<X>, X: KeyExtractor> Charge<L, X> {
-    pub(crate) const fn new(charge: middleware::Charge<L, L::Keys, Value>, on_answer: Option<Arc<OnAnswer>>) -> Self {
-        Self { charge, on_answer }
+/// Settles the charge when the inner service has failed with an error, which becomes an answer
+/// later.
+pub(crate) fn failed<L: Gate<X>, X: KeyExtractor>(charge: RequestCharge<Actix, L, X>, error: Error) -> Error {
+    let told = if charge.looks_at_answers() { settle(charge, &error.error_response()) } else { charge.answered(None) };
+    match told {
+        Some(told) => LimitedError::new(error, told).into(),
+        None => error,
     }
+}
 
-    /// The decision, as handlers see it.
-    pub(crate) fn admitted(&self) -> Option<Admitted> {
-        self.charge.admitted()
-    }
-
-    /// Settles the charge when the inner service has answered.
-    pub(crate) fn answered<B>(mut self, response: &mut ServiceResponse<B>) {
-        match self.on_answer.take() {
-            Some(on_answer) => self.settle(&on_answer, response.response()),
-            None => self.charge.settle(|| false),
-        }
-        if let Some(told) = self.charge.told() {
-            answer::write_told(response.headers_mut(), told);
-        }
-    }
-
-    /// Settles the charge when the inner service has failed with an error, which becomes an answer
-    /// later.
-    pub(crate) fn failed(mut self, error: Error) -> Error {
-        match self.on_answer.take() {
-            Some(on_answer) => self.settle(&on_answer, &error.error_response()),
-            None => self.charge.settle(|| false),
-        }
-        match self.charge.told() {
-            Some(told) => LimitedError::new(error, told).into(),
-            None => error,
-        }
-    }
-
-    fn settle<B>(&mut self, on_answer: &OnAnswer, answer: &HttpResponse<B>) {
-        let refund_when = on_answer.refund_when.as_ref();
-        self.charge.settle(|| refund_when.is_some_and(|refund_when| answered::look(answer, |head| refund_when(head))));
-        if let Some(cost_after) = &on_answer.cost_after {
-            self.charge.more(answered::look(answer, |head| cost_after(head)));
-        }
-    }
+fn settle<B, L: Gate<X>, X: KeyExtractor>(
+    charge: RequestCharge<Actix, L, X>,
+    answer: &HttpResponse<B>,
+) -> Option<Told<Value>> {
+    answered::look(answer, |head| charge.answered(Some(head)))
 }
 
 /// Tells the decision to handlers, if they want to know it.
-pub(crate) fn tell<L: Gate<X>, X: KeyExtractor>(request: &ServiceRequest, charge: Option<&Charge<L, X>>) {
-    if let Some(admitted) = charge.and_then(Charge::admitted) {
+pub(crate) fn tell<L: Gate<X>, X: KeyExtractor>(request: &ServiceRequest, charge: Option<&RequestCharge<Actix, L, X>>) {
+    if let Some(admitted) = charge.and_then(RequestCharge::admitted) {
         request.extensions_mut().insert(admitted);
     }
 }

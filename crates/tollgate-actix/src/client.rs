@@ -6,9 +6,10 @@ use std::sync::Once;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
+use tollgate_http::middleware::KeyError;
 
 use crate::denied::Denied;
-use crate::key::{ClientIp, Head, KeyError, KeyExtractor as _};
+use crate::key::{ClientIp, Head, KeyExtractor as _};
 
 /// The address of the client as an argument of a handler, by the same rules as in a limit. The app
 /// data holds the rules, a [`ClientIp`], once.

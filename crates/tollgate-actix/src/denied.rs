@@ -6,10 +6,10 @@ use core::time::Duration;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 use tollgate::{CostExceedsLimit, Denial};
+use tollgate_http::middleware::{CLIENT_IN_WORDS, KeyError};
 use tollgate_http::{DenialKind, Headers, Problem};
 
 use crate::answer;
-use crate::key::{ClientIp, KeyError};
 
 /// A denied call as the error of a handler. Its answer is that of the middleware, with the same
 /// status, `Retry-After` and problem details (RFC 9457).
@@ -46,7 +46,7 @@ impl Denied {
 
     /// The answer to a request whose client has no address.
     pub(crate) fn of_address(error: KeyError) -> Self {
-        Self { problem: Problem::from(error).wanting(ClientIp::WORDS) }
+        Self { problem: Problem::from(error).wanting(CLIENT_IN_WORDS) }
     }
 }
 
@@ -80,10 +80,7 @@ impl From<KeyError> for Denied {
 
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.problem.retry_after() {
-            Some(seconds) => write!(f, "the call is denied: try again in {seconds} s"),
-            None => f.write_str("the call is denied: trying again does not help"),
-        }
+        self.problem.put_denied_call(f)
     }
 }
 

@@ -4,9 +4,10 @@ use core::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::{Error, HttpResponse, ResponseError};
-use tollgate_http::middleware::Told;
+use tollgate_http::middleware::{Told, write_told};
 
-use crate::answer::{self, Value};
+use crate::answer::Value;
+use crate::key::Actix;
 
 /// An error of the inner service of a limit. Its answer is that of its [`cause`](Self::cause), with
 /// the header fields that show the limit.
@@ -50,7 +51,7 @@ impl ResponseError for LimitedError {
 
     fn error_response(&self) -> HttpResponse {
         let mut response = self.cause.as_response_error().error_response();
-        answer::write_told(response.headers_mut(), self.told.clone());
+        write_told::<Actix>(response.headers_mut(), self.told.clone());
         response
     }
 }

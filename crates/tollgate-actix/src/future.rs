@@ -11,12 +11,18 @@ use actix_web::Error;
 use actix_web::body::EitherBody;
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
 use pin_project_lite::pin_project;
-use tollgate_http::middleware::Around;
+use tollgate_http::middleware::{Around, Find, Outcome, RequestCharge, Shared};
 
-use crate::charge::{Charge, tell};
-use crate::gate::{Gate, Waiting};
-use crate::key::{Head, KeyExtractor};
-use crate::shared::Shared;
+use crate::answer::Value;
+use crate::charge::{self, tell};
+use crate::gate::Gate;
+use crate::key::{Actix, Head, KeyExtractor};
+
+/// The outcome of a request that waits: in a line, or for a store.
+pub(crate) type Waiting<L, X> = Pin<Box<dyn Future<Output = Outcome<L, <L as Find<Actix, X>>::Keys, Value>>>>;
+
+/// The charge of an admitted request.
+type Charge<L, X> = RequestCharge<Actix, L, X>;
 
 pin_project! {
     /// The future of a response: that of the inner service `S`, or of the middleware's own answer. It
@@ -52,7 +58,7 @@ struct Waiter<S, L: Gate<X>, X: KeyExtractor> {
     line: Waiting<L, X>,
     service: Rc<S>,
     request: ServiceRequest,
-    shared: Arc<Shared<L, X>>,
+    shared: Arc<Shared<Actix, L, X>>,
 }
 
 impl<S: Service<ServiceRequest>, B, L: Gate<X>, X: KeyExtractor> ResponseFuture<S, B, L, X> {
@@ -65,7 +71,7 @@ impl<S: Service<ServiceRequest>, B, L: Gate<X>, X: KeyExtractor> ResponseFuture<
         service: Rc<S>,
         request: ServiceRequest,
         line: Waiting<L, X>,
-        shared: Arc<Shared<L, X>>,
+        shared: Arc<Shared<Actix, L, X>>,
     ) -> Self {
         let waiter = Some(Box::new(Waiter { line, service, request, shared }));
         Self { state: State::InLine { waiter } }
@@ -110,12 +116,12 @@ where
             StateProjection::Inner { future, charge, around } => match ready!(around.run(|| future.poll(context))) {
                 Ok(mut response) => {
                     if let Some(charge) = charge.take() {
-                        charge.answered(&mut response);
+                        charge::answered(charge, &mut response);
                     }
                     Ok(response.map_into_left_body())
                 }
                 Err(error) => Err(match charge.take() {
-                    Some(charge) => charge.failed(error),
+                    Some(charge) => charge::failed(charge, error),
                     None => error,
                 }),
             },

@@ -1,15 +1,13 @@
 //! The limit of a handler: [`RateLimit::charge`], and what comes of it.
 
-use core::fmt;
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
 use actix_web::{HttpRequest, HttpResponse, Responder, ResponseError};
-use tollgate_http::middleware::{self, Outcome, Told};
-use tollgate_http::{DenialKind, Problem};
+use tollgate_http::middleware::{self, Told, write_denied, write_told};
+use tollgate_http::{Headers, Problem};
 
-use crate::answer::{self, Value};
-use crate::key::KeyExtractor;
+use crate::answer::Value;
+use crate::key::{Actix, KeyExtractor};
 use crate::limit::RateLimit;
 use crate::rejection;
 
@@ -56,103 +54,13 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// ```
     pub fn charge<K>(&self, key: K) -> Result<Charge<L, K>, Rejected>
     where
-        L: middleware::Gate<K> + middleware::AtOnce,
+        L: middleware::AskedWith<K> + middleware::AtOnce,
     {
         self.charge_n(key, 1)
     }
-
-    /// As [`charge`](Self::charge), with a cost. A cost of zero charges nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`] when the limiter denies the call, or `cost` is more than the limit.
-    pub fn charge_n<K>(&self, key: K, cost: u32) -> Result<Charge<L, K>, Rejected>
-    where
-        L: middleware::Gate<K> + middleware::AtOnce,
-    {
-        if cost == 0 {
-            return Ok(Charge { charge: None });
-        }
-        match self.limits().lend(key, cost) {
-            Outcome::Admitted(charge) => Ok(Charge { charge }),
-            Outcome::Denied(_) if self.limits().overrules() => Ok(Charge { charge: None }),
-            Outcome::Denied(denied) => Err(denied.answer(|problem, policies| {
-                let mut fields = HeaderMap::new();
-                answer::write_rejected(&mut fields, problem, policies, self.limits().options().headers);
-                Rejected { problem: problem.without_limits(), body: problem.to_json(), fields: Box::new(fields) }
-            })),
-        }
-    }
 }
 
-/// The charge of a call that a handler has made by [`RateLimit::charge`].
-///
-/// If it is dropped, the permits stay charged.
-///
-/// ```
-/// use std::sync::Arc;
-/// use tollgate_actix::{Limiter, Quota, RateLimit};
-///
-/// let limiter = Arc::new(Limiter::<String>::new(Quota::per_minute(5))?);
-/// let attempts = RateLimit::new(Arc::clone(&limiter));
-/// let _ = attempts.charge("alice".to_owned())?.refund();
-/// assert_eq!(limiter.peek("alice").remaining(), 5);
-/// let _ = attempts.charge("alice".to_owned())?.keep();
-/// assert_eq!(limiter.peek("alice").remaining(), 4);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[must_use = "`refund` or `keep` returns the header fields of the answer"]
-pub struct Charge<L: middleware::Gate<K>, K> {
-    /// `None` if nothing was charged.
-    charge: Option<middleware::Charge<L, K, Value>>,
-}
-
-impl<L: middleware::Gate<K>, K> Charge<L, K> {
-    /// Refunds the permits. Returns the header fields of the answer.
-    pub fn refund(self) -> Fields {
-        self.settle(true)
-    }
-
-    /// Keeps the permits charged. Returns the header fields of the answer.
-    pub fn keep(self) -> Fields {
-        self.settle(false)
-    }
-
-    /// Charges more permits to the same key: a cost that is known only now. If fewer are left, takes
-    /// those; the rest is not owed.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use tollgate_actix::{Limiter, Quota, RateLimit};
-    ///
-    /// let limiter = Arc::new(Limiter::<String>::new(Quota::per_minute(1_000))?);
-    /// let tokens = RateLimit::new(Arc::clone(&limiter));
-    /// let mut charge = tokens.charge("alice".to_owned())?;
-    /// charge.more(99);
-    /// drop(charge);
-    /// assert_eq!(limiter.peek("alice").remaining(), 900);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn more(&mut self, cost: u32) {
-        if let Some(charge) = &mut self.charge {
-            charge.more(cost);
-        }
-    }
-
-    fn settle(self, refund: bool) -> Fields {
-        let told = self.charge.and_then(|mut charge| {
-            charge.settle(|| refund);
-            charge.told()
-        });
-        Fields { told }
-    }
-}
-
-impl<L: middleware::Gate<K>, K> fmt::Debug for Charge<L, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Charge").field("is_counted", &self.charge.is_some()).finish()
-    }
-}
+tollgate_http::handler_charge!(RateLimit, in "tollgate_actix" for Actix);
 
 /// The header fields about limits, for the answer of a handler. [`Charge::refund`] and
 /// [`Charge::keep`] make them.
@@ -184,7 +92,7 @@ impl Fields {
     /// Writes the fields into those of an answer.
     pub fn write_to(self, fields: &mut HeaderMap) {
         if let Some(told) = self.told {
-            answer::write_told(fields, told);
+            write_told::<Actix>(fields, told);
         }
     }
 }
@@ -229,16 +137,10 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// Why the call is denied.
-    #[must_use]
-    pub const fn kind(&self) -> DenialKind {
-        self.problem.kind()
-    }
-
-    /// The value of `Retry-After`, in seconds; `None` if no wait helps.
-    #[must_use]
-    pub fn retry_after(&self) -> Option<u64> {
-        self.problem.retry_after()
+    fn of(problem: &Problem<'_>, policies: Option<&Value>, headers: Headers) -> Self {
+        let mut fields = HeaderMap::new();
+        write_denied::<Actix>(&mut fields, problem, policies, headers);
+        Self { problem: problem.without_limits(), body: problem.to_json(), fields: Box::new(fields) }
     }
 }
 
@@ -255,14 +157,3 @@ impl ResponseError for Rejected {
         response
     }
 }
-
-impl fmt::Display for Rejected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.retry_after() {
-            Some(seconds) => write!(f, "the call is denied: try again in {seconds} s"),
-            None => f.write_str("the call is denied: trying again does not help"),
-        }
-    }
-}
-
-impl core::error::Error for Rejected {}

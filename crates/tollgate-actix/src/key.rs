@@ -1,22 +1,13 @@
-//! The keys of requests: [`KeyExtractor`], and the extractors of this crate.
+//! The keys of requests: [`KeyExtractor`], and what the extractors are in the types of actix-web.
 
-mod client_ip;
-mod extension;
 mod extractor;
-mod from_fn;
+mod framework;
 mod head;
-mod header;
-mod path;
+mod of_actix;
 mod route;
-mod tuples;
 
-pub use client_ip::ClientIp;
-pub use extension::{Constant, FromExtension, constant, extension};
-pub use extractor::{KeyExtractor, NoKey, OnMissing};
-pub use from_fn::{FromHead, from_head};
+pub use extractor::KeyExtractor;
+pub use framework::Actix;
 pub use head::Head;
-pub use header::{Header, header};
-pub use path::{NormalPath, PathKey, path};
+pub use of_actix::{ClientIp, Header, PathKey, from_head, header};
 pub use route::{MatchedRoute, Route, matched_path};
-pub use tollgate_http::middleware::{KeyError, Missing};
-pub use tuples::JointKeys;

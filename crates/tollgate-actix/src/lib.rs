@@ -13,8 +13,6 @@ mod key;
 mod limit;
 mod middleware;
 mod rejection;
-mod settings;
-mod shared;
 
 pub use answered::AnswerHead;
 pub use client::Client;
@@ -24,14 +22,15 @@ pub use future::ResponseFuture;
 pub use gate::Gate;
 pub use handler::{Charge, Fields, Rejected};
 pub use key::{
-    ClientIp, Constant, FromExtension, FromHead, Head, Header, JointKeys, KeyError, KeyExtractor, MatchedRoute,
-    Missing, NoKey, NormalPath, OnMissing, PathKey, Route, constant, extension, from_head, header, matched_path, path,
+    Actix, ClientIp, Head, Header, KeyExtractor, MatchedRoute, PathKey, Route, from_head, header, matched_path,
 };
 pub use limit::RateLimit;
 pub use middleware::RateLimitMiddleware;
 pub use rejection::Rejection;
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
-pub use tollgate_http::middleware::{Admitted, AtOnce, ShadowSwitch};
+#[doc(inline)]
+pub use tollgate_http::middleware::extractors::*;
+pub use tollgate_http::middleware::{Admitted, AtOnce, KeyError, Missing, ShadowSwitch};
 #[cfg(feature = "redis")]
 pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{

@@ -8,24 +8,33 @@ use std::sync::Arc;
 use actix_web::Error;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
+use tollgate_http::middleware::{Judgement, NoKey, Shared};
 
 use crate::charge::tell;
-use crate::future::ResponseFuture;
+use crate::future::{ResponseFuture, Waiting};
 use crate::gate::Gate;
-use crate::key::{Head, KeyExtractor, NoKey};
-use crate::shared::{Judgement, Shared};
+use crate::key::{Actix, Head, KeyExtractor};
 
 /// The middleware of one worker. [`RateLimit`](crate::RateLimit) makes it and shares its limiter.
 ///
 /// It decides when it is called, whether or not the inner service is ready.
 pub struct RateLimitMiddleware<S, L, X: KeyExtractor = NoKey> {
     inner: Rc<S>,
-    shared: Arc<Shared<L, X>>,
+    shared: Arc<Shared<Actix, L, X>>,
 }
 
 impl<S, L, X: KeyExtractor> RateLimitMiddleware<S, L, X> {
-    pub(crate) fn new(inner: S, shared: Arc<Shared<L, X>>) -> Self {
+    pub(crate) fn new(inner: S, shared: Arc<Shared<Actix, L, X>>) -> Self {
         Self { inner: Rc::new(inner), shared }
+    }
+
+    /// The request waits: in a line, or for a store.
+    fn wait<B>(&self, request: ServiceRequest, outcome: Waiting<L, X>) -> ResponseFuture<S, B, L, X>
+    where
+        S: Service<ServiceRequest>,
+        L: Gate<X>,
+    {
+        ResponseFuture::in_line(Rc::clone(&self.inner), request, outcome, Arc::clone(&self.shared))
     }
 }
 
@@ -58,10 +67,8 @@ where
             Judgement::Settled(Err(response)) => {
                 ResponseFuture::own(request.into_response(*response).map_into_right_body())
             }
-            Judgement::Wait(line) => {
-                let (service, shared) = (Rc::clone(&self.inner), Arc::clone(&self.shared));
-                ResponseFuture::in_line(service, request, line, shared)
-            }
+            Judgement::Later(later) => self.wait(request, later),
+            Judgement::InLine(line) => self.wait(request, Box::pin(line.outcome())),
         }
     }
 }

@@ -9,7 +9,12 @@ mod grpc;
 mod headers;
 mod limit;
 pub mod middleware;
+#[cfg(feature = "client")]
+mod pause;
 mod policy;
+#[cfg(feature = "client")]
+#[expect(missing_debug_implementations, reason = "it has the state of keys")]
+mod polite;
 mod problem;
 #[cfg(feature = "axum")]
 mod response;
@@ -19,6 +24,10 @@ pub use client::{ClientAddress, ClientConfigError, ClientError, Peer, TrustedPro
 pub use grpc::{grpc_content_type, write_grpc_message};
 pub use headers::Headers;
 pub use limit::{ServiceLimit, Usage};
+#[cfg(feature = "client")]
+pub use pause::Pause;
 pub use policy::{Policies, Policy, PolicyError, QuotaUnit};
+#[cfg(feature = "client")]
+pub use polite::Polite;
 pub use problem::{DenialKind, Problem};
 pub use seconds::retry_after;

@@ -1,9 +1,11 @@
 //! The common part of rate-limiting middleware for web frameworks. The crates for tower and
 //! actix-web are built on it.
 //!
-//! A middleware finds the key of a request in its own way, and asks [`Limits`] with it. The outcome
-//! has no types of a framework. An admitted request has a [`Charge`], which is settled when the
-//! response is there. A denied request has the parts of its answer.
+//! [`Framework`] has the head of a request in the types of a framework, and [`Middleware`] its own
+//! answers. Over them, [`Shared`] judges a request: an [`Extractor`] finds the key, [`Find`] those of
+//! a limiter, and [`Limits`] is asked with them. The outcome has no types of a framework. An admitted
+//! request has a [`Charge`], which is settled when the response is there. A denied request has the
+//! parts of its answer.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -27,13 +29,18 @@
 //! # Ok::<(), tollgate::BuildError>(())
 //! ```
 
+mod adapter;
 mod admitted;
 mod around;
 mod cache;
 mod charge;
 mod each_tuple;
+mod faces;
+mod fields;
+mod find;
 mod gate;
 mod inner;
+mod key;
 mod key_error;
 mod limits;
 mod missing;
@@ -42,26 +49,37 @@ mod path;
 #[cfg(feature = "redis")]
 mod policy_limiter;
 mod prepared;
+#[expect(missing_debug_implementations, reason = "they are parts of a middleware, which has a text")]
+mod request_charge;
+#[expect(missing_debug_implementations, reason = "they are parts of a middleware, which has a text")]
+mod settings;
 mod shadow;
+#[expect(missing_debug_implementations, reason = "they are parts of a middleware, which has a text")]
+mod shared;
 mod told;
 mod values;
 #[cfg(feature = "wait")]
 mod waits;
 
+pub use adapter::Middleware;
 pub use admitted::Admitted;
 pub use around::Around;
 pub use charge::Charge;
+pub use fields::{write_denied, write_no_store, write_told};
+pub use find::Find;
 pub use gate::joint::JointKey;
-pub use gate::{AtOnce, Gate};
+pub use gate::{AskedWith, AtOnce};
 pub use inner::Options;
+pub use key::extractors::{self, *};
+pub use key::{CLIENT_IN_WORDS, ClientIp, Extractor, Extracts, Framework, HasExtension, Header};
 pub use key_error::KeyError;
 pub use limits::{Denied, Limits, Outcome, OutcomeLater};
 pub use missing::Missing;
 pub use notice::Notice;
-#[cfg(feature = "redis")]
-pub use path::put_path;
-pub use path::{hash_path, same_path};
+pub use request_charge::RequestCharge;
+pub use settings::{OnAnswer, Settings};
 pub use shadow::ShadowSwitch;
+pub use shared::{InLine, Judgement, Settled, Shared};
 pub use told::Told;
 #[cfg(feature = "redis")]
 pub use tollgate_redis::{AcquireError, PolicyLimiter, StoreKey, StoreKeys};

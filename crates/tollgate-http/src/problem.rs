@@ -283,6 +283,15 @@ impl<'a> Problem<'a> {
         retry_after(self.wait)
     }
 
+    /// Writes why a handler's call is denied, as the text of its error.
+    #[doc(hidden)]
+    pub fn put_denied_call(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.retry_after() {
+            Some(seconds) => write!(f, "the call is denied: try again in {seconds} s"),
+            None => f.write_str("the call is denied: trying again does not help"),
+        }
+    }
+
     /// Passes the name and the value of each header field of the answer to `field`. Nothing is
     /// allocated.
     ///

@@ -6,7 +6,7 @@ use tollgate_http::Problem;
 use tollgate_http::middleware::KeyError;
 
 use crate::answer::{Answer, Text};
-use crate::fields::{Field, Fields, Value, Values, apart};
+use crate::fields::{Field, Fields, Malformed, Value, Values};
 use crate::guard::Guard;
 use crate::verdict::Ask;
 
@@ -20,39 +20,39 @@ const PROBLEM: HeaderName = HeaderName::from_static("tollgate-problem");
 /// # Errors
 ///
 /// A value is not of its type, or a field comes twice.
-pub(crate) fn values(fields: &Fields, headers: &HeaderMap) -> Result<Values<'static>, KeyError> {
-    let values: Result<Values<'_>, KeyError> = fields.list().iter().map(|field| of_header(field, headers)).collect();
-    values.map(apart)
+pub(crate) fn values(fields: &Fields, headers: &HeaderMap) -> Result<Values<'static>, Malformed> {
+    fields.read(|field| of_header(field, headers))
 }
 
 /// Decides a request whose fields have these values.
-pub(crate) async fn decide_by(guard: &Guard, values: Result<Values<'_>, KeyError>) -> Answer {
-    let error = match values {
-        Ok(values) if guard.fields.missing(&values).is_none() => {
-            return Answer::of(guard, &guard.decide(&values, Ask::default()).await);
-        }
-        Ok(_) => KeyError::not_sent(),
-        Err(error) => error,
+pub(crate) async fn decide_by(guard: &Guard, values: Result<Values<'_>, Malformed>) -> Answer {
+    let (error, field) = match values {
+        Ok(values) => match guard.fields.missing(&values) {
+            None => return Answer::of(guard, &guard.decide(&values, Ask::default()).await),
+            Some(missing) => (KeyError::not_sent(), Some(missing)),
+        },
+        Err(Malformed { field }) => (KeyError::malformed(), guard.fields.list().get(field)),
     };
     if error.is_missing() {
         guard.counts.missing_key();
     } else {
         guard.counts.malformed();
     }
-    Answer::of_problem(&Problem::from(error))
+    let wanted = field.and_then(Field::wanted);
+    Answer::of_problem(&Problem::from(error).wanting(wanted.as_deref()))
 }
 
 /// The value of a field, if its header field is there and not empty.
-fn of_header<'a>(field: &Field, headers: &'a HeaderMap) -> Result<Option<Value<'a>>, KeyError> {
+fn of_header<'a>(field: &Field, headers: &'a HeaderMap) -> Result<Option<Value<'a>>, ()> {
     let Some(name) = &field.header else { return Ok(None) };
     let mut lines = headers.get_all(name).iter();
     match (lines.next(), lines.next()) {
         (Some(line), None) if !line.is_empty() => {
-            let text = core::str::from_utf8(line.as_bytes()).map_err(|_| KeyError::malformed())?;
-            field.value(text).map(Some).map_err(|_| KeyError::malformed())
+            let text = core::str::from_utf8(line.as_bytes()).map_err(drop)?;
+            field.value(text).map(Some).map_err(drop)
         }
         (_, None) => Ok(None),
-        (_, Some(_)) => Err(KeyError::malformed()),
+        (_, Some(_)) => Err(()),
     }
 }
 

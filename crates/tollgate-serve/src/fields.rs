@@ -74,6 +74,12 @@ impl Unfit {
     }
 }
 
+/// The value of the field at this place is there twice, or not as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    pub(crate) field: usize,
+}
+
 /// The type of the keys of each dimension. A request makes them of the values of its fields.
 pub(crate) type Key = Vec<String>;
 
@@ -185,6 +191,20 @@ impl Fields {
         })
     }
 
+    /// The values that `read` finds for the fields, apart from the request.
+    ///
+    /// # Errors
+    ///
+    /// `read` has an error.
+    pub(crate) fn read<'a, E>(
+        &self,
+        read: impl Fn(&Field) -> Result<Option<Value<'a>>, E>,
+    ) -> Result<Values<'static>, Malformed> {
+        let values =
+            self.list.iter().enumerate().map(|(place, field)| read(field).map_err(|_| Malformed { field: place }));
+        values.collect::<Result<Values<'_>, _>>().map(apart)
+    }
+
     /// The first required field without a value.
     pub(crate) fn missing(&self, values: &[Option<Value<'_>>]) -> Option<&Field> {
         self.list
@@ -228,6 +248,13 @@ impl Field {
     fn new(name: &str) -> Self {
         let header = HeaderName::try_from(format!("x-tollgate-{name}")).ok();
         Self { name: name.to_owned(), header, is_named: false, is_address: false, is_optional: false }
+    }
+
+    /// Words for the field, if a client is to send it in a header field that the operator named. How
+    /// proxies send the others is a matter of the set-up.
+    pub(crate) fn wanted(&self) -> Option<String> {
+        let header = self.header.as_ref().filter(|_| self.is_named && !self.is_address)?;
+        Some(format!("the header field {header}"))
     }
 
     /// The value with this text.

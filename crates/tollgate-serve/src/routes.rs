@@ -6,12 +6,11 @@ use std::sync::Arc;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
-use tollgate_http::middleware::KeyError;
 
 use crate::acquire;
 use crate::answer::{Answer, Text};
 use crate::authorize;
-use crate::fields::{Values, apart};
+use crate::fields::{Malformed, Values, apart};
 use crate::grpc::{Call, Grpc};
 use crate::guard::Guard;
 use crate::hosts::Hosts;
@@ -124,7 +123,7 @@ impl Routes {
 enum Next {
     Answer(Response<Answered>),
     Acquire(Incoming),
-    Decide(Result<Values<'static>, KeyError>, fn(Answer) -> Response<Text>),
+    Decide(Result<Values<'static>, Malformed>, fn(Answer) -> Response<Text>),
     Call(Call, Incoming),
 }
 

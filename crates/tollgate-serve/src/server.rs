@@ -360,18 +360,20 @@ impl Bound {
                 let _ = std::fs::remove_file(path);
             }
         }
-        #[cfg(feature = "redis")]
-        if let Place::OnStore(limiter) = &self.guard.place {
-            // What is not given back counts until its window is over.
-            let _ = timeout(self.grace, limiter.give_back_leases()).await;
-        }
-        let Some(path) = self.snapshot else { return Ok(Stopped { cut_off, saved: None }) };
-        let snapshot = match &self.guard.place {
-            Place::InProcess(it) => it.limiter.snapshot(),
+        let saved = match (&self.guard.place, self.snapshot) {
+            (Place::InProcess(it), Some(path)) => {
+                let snapshot = it.limiter.snapshot();
+                snapshot.save(path).map_err(ServeError::SnapshotUnwritten)?;
+                Some(snapshot.len())
+            }
+            (Place::InProcess(_), None) => None,
             #[cfg(feature = "redis")]
-            Place::OnStore(_) => return Ok(Stopped { cut_off, saved: None }),
+            (Place::OnStore(limiter), _) => {
+                // What is not given back counts until its window is over.
+                let _ = timeout(self.grace, limiter.give_back_leases()).await;
+                None
+            }
         };
-        snapshot.save(path).map_err(ServeError::SnapshotUnwritten)?;
-        Ok(Stopped { cut_off, saved: Some(snapshot.len()) })
+        Ok(Stopped { cut_off, saved })
     }
 }

@@ -5,6 +5,7 @@ use core::net::IpAddr;
 use axum::extract::{FromRef, FromRequestParts};
 use http::request::Parts;
 use tollgate_http::Problem;
+use tollgate_http::middleware::CLIENT_IN_WORDS;
 
 use crate::key::{ClientIp, Head, KeyExtractor as _};
 
@@ -40,6 +41,6 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
         let clients = ClientIp::from_ref(state);
-        clients.extract(&Head::of_parts(parts)).map(Self).map_err(|error| Problem::from(error).wanting(ClientIp::WORDS))
+        clients.extract(&Head::of_parts(parts)).map(Self).map_err(|error| Problem::from(error).wanting(CLIENT_IN_WORDS))
     }
 }

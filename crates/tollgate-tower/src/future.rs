@@ -10,14 +10,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
-use tollgate_http::middleware::Around;
+use tollgate_http::middleware::{Around, Find, OutcomeLater, RequestCharge, Shared, write_told};
 use tower_service::Service;
 
+use crate::answer::Value;
 use crate::body::ResponseBody;
-use crate::charge::{Charge, tell};
 use crate::gate::Gate;
-use crate::key::{Head, KeyExtractor};
-use crate::shared::{InLine, Shared};
+use crate::key::{Head, KeyExtractor, Tower};
+
+/// The outcome of a request that waits: in a line, or for a store.
+pub(crate) type Waiting<L, X> = OutcomeLater<L, <L as Find<Tower, X>>::Keys, Value>;
+
+/// The charge of an admitted request.
+type Charge<L, X> = RequestCharge<Tower, L, X>;
 
 pin_project! {
     /// The future of a response: that of the inner service `S`, or of the layer's own answer. It is
@@ -39,7 +44,7 @@ pin_project! {
         /// The request waits for its permits.
         InLine { waiter: Option<Box<Waiter<S, B, L, X>>> },
         /// The inner service is not ready yet.
-        Waiting { waiting: Option<Box<Waiting<S, B, L, X>>> },
+        Waiting { waiting: Option<Box<Ready<S, B, L, X>>> },
         Inner {
             #[pin]
             future: F,
@@ -55,14 +60,14 @@ pin_project! {
 
 /// A request that waits for its permits.
 struct Waiter<S, B, L: Gate<X>, X: KeyExtractor> {
-    line: InLine<L, X>,
+    line: Waiting<L, X>,
     service: S,
     request: Request<B>,
-    shared: Arc<Shared<L, X>>,
+    shared: Arc<Shared<Tower, L, X>>,
 }
 
 /// An admitted request, and the service that it waits for.
-struct Waiting<S, B, L: Gate<X>, X: KeyExtractor> {
+struct Ready<S, B, L: Gate<X>, X: KeyExtractor> {
     service: S,
     request: Request<B>,
     charge: Option<Charge<L, X>>,
@@ -85,20 +90,32 @@ where
                 // The service that was asked may have a place in a queue.
                 let fresh = inner.clone();
                 let service = mem::replace(inner, fresh);
-                State::Waiting { waiting: Some(Box::new(Waiting { service, request, charge, around })) }
+                State::Waiting { waiting: Some(Box::new(Ready { service, request, charge, around })) }
             }
         };
         Self { state }
     }
 
     /// The request waits, and then goes to the inner service.
-    pub(crate) fn in_line(service: S, request: Request<B>, line: InLine<L, X>, shared: Arc<Shared<L, X>>) -> Self {
+    pub(crate) fn in_line(
+        service: S,
+        request: Request<B>,
+        line: Waiting<L, X>,
+        shared: Arc<Shared<Tower, L, X>>,
+    ) -> Self {
         let waiter = Some(Box::new(Waiter { line, service, request, shared }));
         Self { state: State::InLine { waiter } }
     }
 
     pub(crate) const fn own(response: Box<Response<Bytes>>) -> Self {
         Self { state: State::Own { response: Some(response) } }
+    }
+}
+
+/// Tells the decision to handlers, if they want to know it.
+pub(crate) fn tell<B, L: Gate<X>, X: KeyExtractor>(request: &mut Request<B>, charge: Option<&Charge<L, X>>) {
+    if let Some(admitted) = charge.and_then(Charge::admitted) {
+        request.extensions_mut().insert(admitted);
     }
 }
 
@@ -123,7 +140,7 @@ where
                 Ok(charge) => {
                     tell(&mut request, charge.as_ref());
                     let around = shared.around(true);
-                    state.set(State::Waiting { waiting: Some(Box::new(Waiting { service, request, charge, around })) });
+                    state.set(State::Waiting { waiting: Some(Box::new(Ready { service, request, charge, around })) });
                 }
                 Err(response) => state.set(State::Own { response: Some(response) }),
             }
@@ -133,7 +150,7 @@ where
                 ready!(waiting.service.poll_ready(context))?;
             }
             if let Some(waiting) = waiting.take() {
-                let Waiting { mut service, request, charge, around } = *waiting;
+                let Ready { mut service, request, charge, around } = *waiting;
                 state.set(State::Inner { future: around.run(|| service.call(request)), charge, around });
             }
         }
@@ -141,8 +158,8 @@ where
             StateProjection::Inner { future, charge, around } => {
                 Some(ready!(around.run(|| future.poll(context))).map(|response| {
                     let (mut parts, body) = response.into_parts();
-                    if let Some(charge) = charge.take() {
-                        charge.answered(&mut parts);
+                    if let Some(told) = charge.take().and_then(|charge| charge.answered(Some(&parts))) {
+                        write_told::<Tower>(&mut parts.headers, told);
                     }
                     Response::from_parts(parts, ResponseBody::inner(body))
                 }))

@@ -1,14 +1,12 @@
 //! The limit of a handler: [`RateLimitLayer::charge`], and what comes of it.
 
-use core::fmt;
-
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
-use tollgate_http::middleware::{self, Outcome, Told};
-use tollgate_http::{DenialKind, Problem};
+use tollgate_http::middleware::{self, Told, write_told};
+use tollgate_http::{Headers, Problem};
 
 use crate::answer::{self, Value};
-use crate::key::KeyExtractor;
+use crate::key::{KeyExtractor, Tower};
 use crate::layer::RateLimitLayer;
 use crate::rejection::standard;
 
@@ -61,103 +59,13 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// ```
     pub fn charge<K>(&self, key: K) -> Result<Charge<L, K>, Rejected>
     where
-        L: middleware::Gate<K> + middleware::AtOnce,
+        L: middleware::AskedWith<K> + middleware::AtOnce,
     {
         self.charge_n(key, 1)
     }
-
-    /// As [`charge`](Self::charge), with a cost. A cost of zero charges nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`] when the limiter denies the call, or `cost` is more than the limit.
-    pub fn charge_n<K>(&self, key: K, cost: u32) -> Result<Charge<L, K>, Rejected>
-    where
-        L: middleware::Gate<K> + middleware::AtOnce,
-    {
-        if cost == 0 {
-            return Ok(Charge { charge: None });
-        }
-        match self.limits().lend(key, cost) {
-            Outcome::Admitted(charge) => Ok(Charge { charge }),
-            Outcome::Denied(_) if self.limits().overrules() => Ok(Charge { charge: None }),
-            Outcome::Denied(denied) => Err(denied.answer(|problem, policies| {
-                let headers = self.limits().options().headers;
-                let response = answer::with_fields(standard(problem), problem, policies, headers);
-                Rejected { problem: problem.without_limits(), response: Box::new(response) }
-            })),
-        }
-    }
 }
 
-/// The charge of a call that a handler has made by [`RateLimitLayer::charge`].
-///
-/// If it is dropped, the permits stay charged.
-///
-/// ```
-/// use std::sync::Arc;
-/// use tollgate_tower::{Limiter, Quota, RateLimitLayer};
-///
-/// let limiter = Arc::new(Limiter::<String>::new(Quota::per_minute(5))?);
-/// let attempts = RateLimitLayer::new(Arc::clone(&limiter));
-/// let _ = attempts.charge("alice".to_owned())?.refund();
-/// assert_eq!(limiter.peek("alice").remaining(), 5);
-/// let _ = attempts.charge("alice".to_owned())?.keep();
-/// assert_eq!(limiter.peek("alice").remaining(), 4);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[must_use = "`refund` or `keep` returns the header fields of the answer"]
-pub struct Charge<L: middleware::Gate<K>, K> {
-    /// `None` if nothing was charged.
-    charge: Option<middleware::Charge<L, K, Value>>,
-}
-
-impl<L: middleware::Gate<K>, K> Charge<L, K> {
-    /// Refunds the permits. Returns the header fields of the answer.
-    pub fn refund(self) -> Fields {
-        self.settle(true)
-    }
-
-    /// Keeps the permits charged. Returns the header fields of the answer.
-    pub fn keep(self) -> Fields {
-        self.settle(false)
-    }
-
-    /// Charges more permits to the same key: a cost that is known only now. If fewer are left, takes
-    /// those; the rest is not owed.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use tollgate_tower::{Limiter, Quota, RateLimitLayer};
-    ///
-    /// let limiter = Arc::new(Limiter::<String>::new(Quota::per_minute(1_000))?);
-    /// let tokens = RateLimitLayer::new(Arc::clone(&limiter));
-    /// let mut charge = tokens.charge("alice".to_owned())?;
-    /// charge.more(99);
-    /// drop(charge);
-    /// assert_eq!(limiter.peek("alice").remaining(), 900);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn more(&mut self, cost: u32) {
-        if let Some(charge) = &mut self.charge {
-            charge.more(cost);
-        }
-    }
-
-    fn settle(self, refund: bool) -> Fields {
-        let told = self.charge.and_then(|mut charge| {
-            charge.settle(|| refund);
-            charge.told()
-        });
-        Fields { told }
-    }
-}
-
-impl<L: middleware::Gate<K>, K> fmt::Debug for Charge<L, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Charge").field("is_counted", &self.charge.is_some()).finish()
-    }
-}
+tollgate_http::handler_charge!(RateLimitLayer, in "tollgate_tower" for Tower);
 
 /// The header fields about limits, for the answer of a handler. [`Charge::refund`] and
 /// [`Charge::keep`] make them.
@@ -185,7 +93,7 @@ impl Fields {
     /// Writes the fields into those of an answer.
     pub fn write_to(self, fields: &mut HeaderMap) {
         if let Some(told) = self.told {
-            answer::write_told(fields, told);
+            write_told::<Tower>(fields, told);
         }
     }
 }
@@ -225,22 +133,15 @@ pub struct Rejected {
 }
 
 impl Rejected {
+    fn of(problem: &Problem<'_>, policies: Option<&Value>, headers: Headers) -> Self {
+        let response = answer::with_fields(standard(problem), problem, policies, headers);
+        Self { problem: problem.without_limits(), response: Box::new(response) }
+    }
+
     /// The status code of the answer.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.response.status()
-    }
-
-    /// Why the call is denied.
-    #[must_use]
-    pub const fn kind(&self) -> DenialKind {
-        self.problem.kind()
-    }
-
-    /// The value of `Retry-After`, in seconds; `None` if no wait helps.
-    #[must_use]
-    pub fn retry_after(&self) -> Option<u64> {
-        self.problem.retry_after()
     }
 
     /// The answer: problem details (RFC 9457), with the fields about limits.
@@ -249,17 +150,6 @@ impl Rejected {
         *self.response
     }
 }
-
-impl fmt::Display for Rejected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.retry_after() {
-            Some(seconds) => write!(f, "the call is denied: try again in {seconds} s"),
-            None => f.write_str("the call is denied: trying again does not help"),
-        }
-    }
-}
-
-impl core::error::Error for Rejected {}
 
 #[cfg(feature = "axum")]
 impl axum::response::IntoResponse for Rejected {

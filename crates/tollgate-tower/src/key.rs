@@ -1,24 +1,15 @@
-//! The keys of requests: [`KeyExtractor`], and the extractors of this crate.
+//! The keys of requests: [`KeyExtractor`], and what the extractors are in the types of `http`.
 
-mod client_ip;
-mod extension;
 mod extractor;
-mod from_fn;
+mod framework;
 mod head;
-mod header;
-mod path;
+mod of_http;
 #[cfg(feature = "axum")]
 mod route;
-mod tuples;
 
-pub use client_ip::ClientIp;
-pub use extension::{Constant, FromExtension, constant, extension};
-pub use extractor::{KeyExtractor, NoKey, OnMissing};
-pub use from_fn::{FromHead, from_head};
+pub use extractor::KeyExtractor;
+pub use framework::Tower;
 pub use head::Head;
-pub use header::{Header, header};
-pub use path::{NormalPath, PathKey, path};
+pub use of_http::{ClientIp, Header, PathKey, from_head, header};
 #[cfg(feature = "axum")]
 pub use route::{MatchedRoute, Route, matched_path};
-pub use tollgate_http::middleware::{KeyError, Missing};
-pub use tuples::JointKeys;

@@ -6,7 +6,6 @@ pub mod guide {}
 
 mod answer;
 mod body;
-mod charge;
 #[cfg(feature = "axum")]
 mod client;
 mod future;
@@ -16,8 +15,6 @@ mod key;
 mod layer;
 mod rejection;
 mod service;
-mod settings;
-mod shared;
 #[cfg(feature = "client")]
 mod throttle;
 
@@ -27,19 +24,20 @@ pub use client::Client;
 pub use future::ResponseFuture;
 pub use gate::Gate;
 pub use handler::{Charge, Fields, Rejected};
-pub use key::{
-    ClientIp, Constant, FromExtension, FromHead, Head, Header, JointKeys, KeyError, KeyExtractor, Missing, NoKey,
-    NormalPath, OnMissing, PathKey, constant, extension, from_head, header, path,
-};
+pub use key::{ClientIp, Head, Header, KeyExtractor, PathKey, Tower, from_head, header};
 #[cfg(feature = "axum")]
 pub use key::{MatchedRoute, Route, matched_path};
 pub use layer::RateLimitLayer;
 pub use rejection::{IntoAnswer, Rejection};
 pub use service::RateLimit;
 #[cfg(feature = "client")]
-pub use throttle::{Pause, Throttle, ThrottleError, ThrottleLayer, retry_after};
+pub use throttle::{Throttle, ThrottleError, ThrottleLayer, retry_after};
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
-pub use tollgate_http::middleware::{Admitted, AtOnce, ShadowSwitch};
+#[cfg(feature = "client")]
+pub use tollgate_http::Pause;
+#[doc(inline)]
+pub use tollgate_http::middleware::extractors::*;
+pub use tollgate_http::middleware::{Admitted, AtOnce, KeyError, Missing, ShadowSwitch};
 #[cfg(feature = "redis")]
 pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{

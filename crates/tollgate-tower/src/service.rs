@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use http::{Request, Response};
 use http_body::Body;
+use tollgate_http::middleware::{Judgement, NoKey, Shared};
 use tower_service::Service;
 
-use crate::charge::tell;
-use crate::future::ResponseFuture;
+use crate::future::{ResponseFuture, Waiting, tell};
 use crate::gate::Gate;
-use crate::key::{Head, KeyExtractor, NoKey};
-use crate::shared::{Judgement, Shared};
+use crate::key::{Head, KeyExtractor, Tower};
 
 /// A service that asks a limiter before it calls the inner service.
 /// [`RateLimitLayer`](crate::RateLimitLayer) makes it.
@@ -23,12 +22,21 @@ use crate::shared::{Judgement, Shared};
 /// tower's `LoadShed`, goes inside this one.
 pub struct RateLimit<S, L, X: KeyExtractor = NoKey> {
     inner: S,
-    shared: Arc<Shared<L, X>>,
+    shared: Arc<Shared<Tower, L, X>>,
 }
 
 impl<S, L, X: KeyExtractor> RateLimit<S, L, X> {
-    pub(crate) const fn new(inner: S, shared: Arc<Shared<L, X>>) -> Self {
+    pub(crate) const fn new(inner: S, shared: Arc<Shared<Tower, L, X>>) -> Self {
         Self { inner, shared }
+    }
+
+    /// The request waits: in a line, or for a store.
+    fn wait<B>(&self, request: Request<B>, outcome: Waiting<L, X>) -> ResponseFuture<S, B, L, X>
+    where
+        S: Service<Request<B>> + Clone,
+        L: Gate<X>,
+    {
+        ResponseFuture::in_line(self.inner.clone(), request, outcome, Arc::clone(&self.shared))
     }
 
     /// The inner service.
@@ -76,10 +84,8 @@ where
                 ResponseFuture::inner(&mut self.inner, request, charge, self.shared.around(true))
             }
             Judgement::Settled(Err(response)) => ResponseFuture::own(response),
-            Judgement::Wait(line) => {
-                let (service, shared) = (self.inner.clone(), Arc::clone(&self.shared));
-                ResponseFuture::in_line(service, request, line, shared)
-            }
+            Judgement::Later(later) => self.wait(request, later),
+            Judgement::InLine(line) => self.wait(request, Box::pin(line.outcome())),
         }
     }
 }

@@ -1,8 +1,5 @@
 //! [`ThrottleLayer`]: the requests of a client, at a rate and as their server wishes.
 
-mod pause;
-mod polite;
-
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
@@ -10,13 +7,12 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
 
+use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::Instant;
+use tollgate_http::{Pause, Polite};
 use tollgate_wait::{Limit, TokioTimer, WaitError, WaitingLimiter};
 use tower_layer::Layer;
 use tower_service::Service;
-
-pub use self::pause::{Pause, retry_after};
-use self::polite::Polite;
 
 /// Delays the requests of a client to a rate for each key, such as a host, and obeys `Retry-After`.
 /// (Feature `client`.)
@@ -147,6 +143,25 @@ where
             Ok(answer)
         })
     }
+}
+
+/// The [pause](Pause::asked) that an answer with 429 or 503 asks for, by `Retry-After` in seconds or as
+/// a date, and the pace after it, by `RateLimit-Policy` and `RateLimit`.
+///
+/// ```
+/// use std::time::Duration;
+/// use http::{Response, StatusCode};
+/// use tollgate_tower::{Pause, retry_after};
+///
+/// let answer = Response::builder().status(StatusCode::TOO_MANY_REQUESTS).header("retry-after", "8").body(())?;
+/// let pause = Pause::from(Duration::from_secs(8));
+/// assert_eq!(retry_after(answer.status(), answer.headers()), Some(pause));
+/// assert_eq!(retry_after(StatusCode::OK, answer.headers()), None);
+/// # Ok::<(), http::Error>(())
+/// ```
+#[must_use]
+pub fn retry_after(status: StatusCode, fields: &HeaderMap) -> Option<Pause> {
+    Pause::asked(status.as_u16(), |name| fields.get_all(name).iter().map(HeaderValue::as_bytes))
 }
 
 /// Why a request of a client has no answer.

@@ -39,7 +39,7 @@ fn every_public_type_of_the_crates_beside_the_limiter_has_an_example() {
     for (name, least, exceptions_of) in [
         ("tollgate-http", 20, include_str!("exceptions.tollgate-http")),
         ("tollgate-tower", 20, include_str!("exceptions.tollgate-tower")),
-        ("tollgate-actix", 20, include_str!("exceptions.tollgate-actix")),
+        ("tollgate-actix", 12, include_str!("exceptions.tollgate-actix")),
         ("tollgate-policy", 12, include_str!("exceptions.tollgate-policy")),
         ("tollgate-wait", 8, include_str!("exceptions.tollgate-wait")),
         ("tollgate-observe", 6, include_str!("exceptions.tollgate-observe")),

@@ -1,200 +1,41 @@
-//! [`KeyExtractor`], and extractors that change what another one finds.
+//! [`KeyExtractor`].
 
-use core::hash::Hash;
-use std::borrow::Cow;
-use std::sync::Arc;
+use super::framework::Actix;
+use super::head::Head;
 
-use super::{Head, KeyError, Missing};
-
-/// Finds the key of a request in its head.
-///
-/// A tuple of up to eight extractors is an extractor as well. Over a
-/// [`Limiter`](tollgate::Limiter), its keys form one key. Over a
-/// [`JointLimiter`](tollgate::JointLimiter), they are the keys of the dimensions, in order.
-///
-/// Keys should be cheap to make: an address, an integer, an `Arc<str>`. A key that needs more than
-/// the head, such as the user of a session, belongs in a middleware outside this one. That
-/// middleware puts the key into the request's extensions for [`extension()`](crate::extension()).
-///
-/// ```
-/// use std::sync::Arc;
-/// use actix_web::test::TestRequest;
-/// use tollgate_actix::{Head, KeyError, KeyExtractor};
-///
-/// /// The tenant: the first label of the host.
-/// struct Tenant;
-///
-/// impl KeyExtractor for Tenant {
-///     type Key = String;
-///
-///     fn extract(&self, head: &Head<'_>) -> Result<String, KeyError> {
-///         let host = head.headers.get("host").and_then(|host| host.to_str().ok());
-///         let label = host.and_then(|host| host.split('.').next());
-///         label.map(str::to_lowercase).ok_or(KeyError::not_sent())
-///     }
-/// }
-///
-/// // The extractor can be chosen at run time.
-/// let tenant: Arc<dyn KeyExtractor<Key = String>> = Arc::new(Tenant);
-/// let request = TestRequest::get().insert_header(("host", "Blue.example.com")).to_http_request();
-/// assert_eq!(tenant.extract(&Head::of(&request)), Ok("blue".to_owned()));
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not extract a key",
-    label = "not an extractor",
-    note = "write a closure as `.key(from_head(|head| ..))`; other extractors are `ClientIp`, \
-            `header(..)`, `extension(..)` and tuples of extractors"
-)]
-pub trait KeyExtractor: Send + Sync {
-    /// The key.
-    type Key: Hash + Clone;
-
-    /// The key of the request with this head.
+tollgate_http::key_extractor! {
+    /// Finds the key of a request in its head.
     ///
-    /// # Errors
+    /// A tuple of up to eight extractors is an extractor as well. Over a
+    /// [`Limiter`](tollgate::Limiter), its keys form one key. Over a
+    /// [`JointLimiter`](tollgate::JointLimiter), they are the keys of the dimensions, in order.
     ///
-    /// [`KeyError`] when there is no key. [`Missing`] is the treatment of such requests.
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError>;
-
-    /// Words for the key, which follow "The request needs". The answer to a request with 400 has
-    /// them. Without words, as by default, the answer does not tell which key is missing.
-    ///
-    /// Words never hold a part of a request.
+    /// Keys should be cheap to make: an address, an integer, an `Arc<str>`. A key that needs more than
+    /// the head, such as the user of a session, belongs in a middleware outside this one. That
+    /// middleware puts the key into the request's extensions for [`extension()`](crate::extension()).
     ///
     /// ```
-    /// use tollgate_actix::{KeyExtractor, header};
+    /// use std::sync::Arc;
+    /// use actix_web::test::TestRequest;
+    /// use tollgate_actix::{Head, KeyError, KeyExtractor};
     ///
-    /// assert_eq!(header("x-api-key").wants().as_deref(), Some("the header field x-api-key"));
+    /// /// The tenant: the first label of the host.
+    /// struct Tenant;
+    ///
+    /// impl KeyExtractor for Tenant {
+    ///     type Key = String;
+    ///
+    ///     fn extract(&self, head: &Head<'_>) -> Result<String, KeyError> {
+    ///         let host = head.headers.get("host").and_then(|host| host.to_str().ok());
+    ///         let label = host.and_then(|host| host.split('.').next());
+    ///         label.map(str::to_lowercase).ok_or(KeyError::not_sent())
+    ///     }
+    /// }
+    ///
+    /// // The extractor can be chosen at run time.
+    /// let tenant: Arc<dyn KeyExtractor<Key = String>> = Arc::new(Tenant);
+    /// let request = TestRequest::get().insert_header(("host", "Blue.example.com")).to_http_request();
+    /// assert_eq!(tenant.extract(&Head::of(&request)), Ok("blue".to_owned()));
     /// ```
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        None
-    }
-
-    /// Words for the key, or for the part of it, that has this error in this head.
-    #[doc(hidden)]
-    fn lacks(&self, _: &Head<'_>, _: KeyError) -> Option<Cow<'_, str>> {
-        self.wants()
-    }
-
-    /// The same extractor, with its own treatment of a missing key. It comes before that of the
-    /// [middleware](crate::RateLimit::on_missing).
-    ///
-    /// ```
-    /// use tollgate_actix::{ClientIp, KeyExtractor, Missing, extension};
-    ///
-    /// #[derive(Clone)]
-    /// struct User(u64);
-    ///
-    /// // Over a joint limiter: without a user, only the address is asked.
-    /// let user = extension(|user: &User| user.0).on_missing(Missing::Skip);
-    /// let key = (user, ClientIp::peer());
-    /// # let _ = key;
-    /// ```
-    fn on_missing(self, missing: Missing<Self::Key>) -> OnMissing<Self>
-    where
-        Self: Sized,
-    {
-        OnMissing::new(self, missing)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> KeyExtractor for &X {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
-        (**self).extract(head)
-    }
-
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        (**self).wants()
-    }
-
-    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
-        (**self).lacks(head, error)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> KeyExtractor for Box<X> {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
-        (**self).extract(head)
-    }
-
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        (**self).wants()
-    }
-
-    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
-        (**self).lacks(head, error)
-    }
-}
-
-impl<X: KeyExtractor + ?Sized> KeyExtractor for Arc<X> {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<Self::Key, KeyError> {
-        (**self).extract(head)
-    }
-
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        (**self).wants()
-    }
-
-    fn lacks(&self, head: &Head<'_>, error: KeyError) -> Option<Cow<'_, str>> {
-        (**self).lacks(head, error)
-    }
-}
-
-/// No key, for a limit by a [`DirectLimiter`](tollgate::DirectLimiter).
-///
-/// ```
-/// use std::sync::Arc;
-/// use tollgate_actix::{DirectLimiter, NoKey, Quota, RateLimit};
-///
-/// let limiter = Arc::new(DirectLimiter::new(Quota::per_second(100))?);
-/// let limit: RateLimit<DirectLimiter, NoKey> = RateLimit::new(limiter);
-/// # let _ = limit;
-/// # Ok::<(), tollgate_actix::BuildError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct NoKey;
-
-impl KeyExtractor for NoKey {
-    type Key = ();
-
-    fn extract(&self, _: &Head<'_>) -> Result<(), KeyError> {
-        Ok(())
-    }
-}
-
-/// An extractor with its own treatment of a missing key. [`KeyExtractor::on_missing`] makes it.
-#[derive(Debug, Clone)]
-pub struct OnMissing<X: KeyExtractor> {
-    extractor: X,
-    missing: Missing<X::Key>,
-}
-
-impl<X: KeyExtractor> OnMissing<X> {
-    pub(super) const fn new(extractor: X, missing: Missing<X::Key>) -> Self {
-        Self { extractor, missing }
-    }
-}
-
-impl<X: KeyExtractor<Key: Send + Sync>> KeyExtractor for OnMissing<X> {
-    type Key = X::Key;
-
-    fn extract(&self, head: &Head<'_>) -> Result<X::Key, KeyError> {
-        self.missing.settle(self.extractor.extract(head))
-    }
-
-    fn wants(&self) -> Option<Cow<'_, str>> {
-        self.extractor.wants()
-    }
-
-    fn lacks(&self, head: &Head<'_>, _: KeyError) -> Option<Cow<'_, str>> {
-        // The extractor's own error, which `missing` has closed.
-        let error = self.extractor.extract(head).err()?;
-        self.extractor.lacks(head, error)
-    }
+    in "tollgate_actix" for Actix
 }

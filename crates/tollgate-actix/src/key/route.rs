@@ -1,6 +1,9 @@
 //! The route that the service matches.
 
-use super::{Head, KeyError, KeyExtractor};
+use tollgate_http::middleware::KeyError;
+
+use super::extractor::KeyExtractor;
+use super::head::Head;
 
 /// The pattern of the route that a request matches, such as `/users/{id}`. Clients cannot invent
 /// such keys. Requests that match no route share one key.

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use tollgate::Receipt;
 
 use super::admitted::Admitted;
-use super::gate::{Gate, Item, Items, Request, Tell, Verdict};
+use super::gate::{AskedWith, Item, Items, Request, Tell, Verdict};
 use super::inner::Inner;
 use super::told::Told;
 use super::values::FieldValue;
 
 /// The charge of an admitted request. If it is dropped before the response, it refunds the permits
 /// if the options say so.
-pub struct Charge<L: Gate<K>, K, V> {
+pub struct Charge<L: AskedWith<K>, K, V> {
     pub(crate) state: State<L, K, V>,
 }
 
 /// An enum, to keep it small: it moves with the request.
-pub(crate) enum State<L: Gate<K>, K, V> {
+pub(crate) enum State<L: AskedWith<K>, K, V> {
     /// The values of header fields. The permits stay charged.
     Told(Told<V>),
     /// Permits that may be refunded, or of which more may be charged.
@@ -27,7 +27,7 @@ pub(crate) enum State<L: Gate<K>, K, V> {
 }
 
 /// Permits that may be refunded, and their keys.
-pub(crate) struct Loan<L: Gate<K>, K, V> {
+pub(crate) struct Loan<L: AskedWith<K>, K, V> {
     limits: Arc<Inner<L, V>>,
     receipt: Option<Receipt>,
     keys: K,
@@ -39,7 +39,7 @@ pub(crate) struct Loan<L: Gate<K>, K, V> {
     refund: bool,
 }
 
-impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
+impl<L: AskedWith<K>, K, V: FieldValue> Charge<L, K, V> {
     /// Settles the charge when the inner service has answered. Refunds the permits if `refund`
     /// returns `true` or panics, and keeps them charged otherwise.
     pub fn settle(&mut self, refund: impl FnOnce() -> bool) {
@@ -86,7 +86,7 @@ impl<L: Gate<K>, K, V: FieldValue> Charge<L, K, V> {
     }
 }
 
-impl<L: Gate<K>, K, V: FieldValue> Loan<L, K, V> {
+impl<L: AskedWith<K>, K, V: FieldValue> Loan<L, K, V> {
     pub(crate) const fn new(
         limits: Arc<Inner<L, V>>,
         receipt: Receipt,
@@ -124,7 +124,7 @@ impl<L: Gate<K>, K, V: FieldValue> Loan<L, K, V> {
     }
 }
 
-impl<L: Gate<K>, K, V> Loan<L, K, V> {
+impl<L: AskedWith<K>, K, V> Loan<L, K, V> {
     fn give_back(&mut self) {
         if let Some(receipt) = self.receipt.take() {
             self.limits.limiter.give_back(receipt);
@@ -133,7 +133,7 @@ impl<L: Gate<K>, K, V> Loan<L, K, V> {
     }
 }
 
-impl<L: Gate<K>, K, V> Drop for Loan<L, K, V> {
+impl<L: AskedWith<K>, K, V> Drop for Loan<L, K, V> {
     fn drop(&mut self) {
         if self.refund {
             self.give_back();
@@ -141,7 +141,7 @@ impl<L: Gate<K>, K, V> Drop for Loan<L, K, V> {
     }
 }
 
-impl<L: Gate<K>, K, V> fmt::Debug for Charge<L, K, V> {
+impl<L: AskedWith<K>, K, V> fmt::Debug for Charge<L, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Charge")
             .field("may_be_given_back", &matches!(self.state, State::Loan(_)))

@@ -1,4 +1,4 @@
-//! [`Gate`]: a limiter as middleware asks it.
+//! [`AskedWith`]: a limiter as middleware asks it.
 
 mod direct;
 pub(crate) mod joint;
@@ -20,9 +20,9 @@ use crate::problem::DenialKind;
 /// `None` for a dimension that is not asked.
 ///
 /// This trait is sealed: only these limiters implement it.
-pub trait Gate<K>: sealed::Ask<K> {}
+pub trait AskedWith<K>: sealed::Ask<K> {}
 
-impl<K, L: sealed::Ask<K>> Gate<K> for L {}
+impl<K, L: sealed::Ask<K>> AskedWith<K> for L {}
 
 /// A limiter that decides at once, in process: those of `tollgate`. What needs more than one decision
 /// a request is for such limiters alone: refunds, further costs, waits, and the limits of handlers.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::around::Outer;
 use super::cache::Cache;
-use super::gate::{Gate, Item, Tell};
+use super::gate::{AskedWith, Item, Tell};
 use super::prepared::{Current, Prepared, check_name};
 use super::shadow::ShadowSwitch;
 use super::told::Told;
@@ -114,7 +114,7 @@ impl<L, V: FieldValue> Inner<L, V> {
     /// The values of header fields in the response to an admitted request.
     pub(crate) fn told<K>(&self, keys: &K, items: &[Item]) -> Option<Told<V>>
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
     {
         self.prepared(keys, |prepared| match self.options.headers {
             Headers::Draft11 => {
@@ -134,7 +134,7 @@ impl<L, V: FieldValue> Inner<L, V> {
     /// The texts about the quotas of these keys. They are made anew after a change.
     pub(super) fn prepared<K, R>(&self, keys: &K, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
     {
         let unnamed = if self.options.name.is_some() { 0 } else { Outer::here().unnamed().min(MOST_UNNAMED) };
         match self.prepared[unnamed].first().filter(|first| first.is_of(&*self.limiter, keys)) {
@@ -145,7 +145,7 @@ impl<L, V: FieldValue> Inner<L, V> {
 
     fn prepared_later<K, R>(&self, keys: &K, unnamed: usize, look: impl FnOnce(&Arc<Prepared<V>>) -> R) -> R
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
     {
         let current = Current::of(&*self.limiter, keys);
         let make = || current.prepare(&self.options.name_inside(unnamed), self.options.unit);

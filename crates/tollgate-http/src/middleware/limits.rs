@@ -9,7 +9,7 @@ use tollgate::{Unasked, observe_overruled};
 
 use super::around::{Around, Outer};
 use super::charge::{Charge, Loan, State};
-use super::gate::{AtOnce, Gate, Granted, Refusal, Request, Verdict};
+use super::gate::{AskedWith, AtOnce, Granted, Refusal, Request, Verdict};
 use super::inner::{Inner, Options};
 use super::notice::Notice;
 use super::prepared::Prepared;
@@ -28,7 +28,7 @@ pub struct Limits<L, V> {
 
 /// The outcome of a request.
 #[derive(Debug)]
-pub enum Outcome<L: Gate<K>, K, V> {
+pub enum Outcome<L: AskedWith<K>, K, V> {
     /// The request is admitted. Settle its charge, if there is one.
     Admitted(Option<Charge<L, K, V>>),
     /// The request is denied.
@@ -94,7 +94,7 @@ impl<L, V> Limits<L, V> {
     #[must_use]
     pub fn around<K>(&self, is_asked: bool) -> Around
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
     {
         let Inner { options, prepared, .. } = &*self.inner;
         let may_have_none = options.name.is_none() && options.headers == Headers::Draft11 && !L::HAS_DIMENSIONS;
@@ -112,7 +112,7 @@ impl<L, V> Limits<L, V> {
     /// Tells the limiter's observers of a request that is answered without it.
     pub fn unasked<K>(&self, request: Unasked)
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
     {
         self.inner.limiter.unasked(request);
     }
@@ -139,7 +139,7 @@ impl<L, V: FieldValue> Limits<L, V> {
     /// the options say so.
     pub fn decide<K>(&self, keys: K, cost: u32) -> Outcome<L, K, V>
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
     {
         let options = &self.inner.options;
         let refundable = options.refunds || options.left;
@@ -150,23 +150,43 @@ impl<L, V: FieldValue> Limits<L, V> {
     /// the charge is dropped.
     pub fn lend<K>(&self, keys: K, cost: u32) -> Outcome<L, K, V>
     where
-        L: Gate<K> + AtOnce,
+        L: AskedWith<K> + AtOnce,
     {
         self.outcome(keys, cost, true, false)
+    }
+
+    /// The charge of a handler: `None` if nothing is charged, because the cost is zero or a switch
+    /// lets the request pass.
+    ///
+    /// # Errors
+    ///
+    /// The call is denied.
+    pub fn charge<K>(&self, keys: K, cost: u32) -> Result<Option<Charge<L, K, V>>, Denied<V>>
+    where
+        L: AskedWith<K> + AtOnce,
+    {
+        if cost == 0 {
+            return Ok(None);
+        }
+        match self.lend(keys, cost) {
+            Outcome::Admitted(charge) => Ok(charge),
+            Outcome::Denied(_) if self.overrules() => Ok(None),
+            Outcome::Denied(denied) => Err(denied),
+        }
     }
 
     /// A denial that is not the limiter's.
     #[cfg(feature = "wait")]
     pub(super) fn deny<K>(&self, keys: &K, refusal: Refusal) -> Denied<V>
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
     {
         self.inner.denied(keys, Box::new(refusal))
     }
 
     fn outcome<K>(&self, keys: K, cost: u32, refundable: bool, refund_unanswered: bool) -> Outcome<L, K, V>
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
     {
         let inner = &self.inner;
         let request = Request { cost, refundable, tell: inner.tell() };
@@ -184,7 +204,7 @@ impl<L, V: FieldValue> Limits<L, V> {
     /// The keys, if the limiter decides at once.
     pub fn later<K>(&self, keys: K, cost: u32) -> Result<OutcomeLater<L, K, V>, K>
     where
-        L: Gate<K> + Send + Sync + 'static,
+        L: AskedWith<K> + Send + Sync + 'static,
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
@@ -205,7 +225,7 @@ impl<L, V: FieldValue> Inner<L, V> {
     /// What a verdict on these keys means to a request.
     fn outcome<K>(this: &Arc<Self>, keys: K, verdict: Verdict, refund_unanswered: bool) -> Outcome<L, K, V>
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
     {
         match verdict {
             Verdict::Uncounted => Outcome::Admitted(None),
@@ -223,7 +243,7 @@ impl<L, V: FieldValue> Inner<L, V> {
 
     fn denied<K>(&self, keys: &K, refusal: Box<Refusal>) -> Denied<V>
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
     {
         let prepared = self.prepared(keys, Arc::clone);
         let counts_bytes = self.options.unit == QuotaUnit::ContentBytes;

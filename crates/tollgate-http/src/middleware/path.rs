@@ -4,15 +4,8 @@ use core::hash::Hasher;
 
 /// Whether two paths are the same once normalised: `%61` is `a`, `/a/./b/../c` is `/a/c`, and a
 /// slash that is doubled or ends the path does not count.
-///
-/// ```
-/// use tollgate_http::middleware::same_path;
-///
-/// assert!(same_path("/login", "//x/../%6cogin/"));
-/// assert!(!same_path("/login", "/Login"));
-/// ```
 #[must_use]
-pub fn same_path(path: &str, other: &str) -> bool {
+pub(crate) fn same_path(path: &str, other: &str) -> bool {
     let (mut segments, mut others) = (segments(path), segments(other));
     loop {
         match (segments.next(), others.next()) {
@@ -26,19 +19,7 @@ pub fn same_path(path: &str, other: &str) -> bool {
 /// Hashes a path. [Same](same_path) paths have the same hash. Allocates nothing.
 ///
 /// What a path writes never begins what another path writes. So a path can be any part of a key.
-///
-/// ```
-/// use std::hash::{DefaultHasher, Hasher};
-/// use tollgate_http::middleware::hash_path;
-///
-/// let hash = |path: &str| {
-///     let mut state = DefaultHasher::new();
-///     hash_path(path, &mut state);
-///     state.finish()
-/// };
-/// assert_eq!(hash("/login"), hash("//x/../%6cogin/"));
-/// ```
-pub fn hash_path(path: &str, state: &mut impl Hasher) {
+pub(crate) fn hash_path(path: &str, state: &mut impl Hasher) {
     for segment in segments(path) {
         // Before the bytes, because a segment can hold any bytes.
         state.write_usize(decoded(segment).count());
@@ -51,20 +32,8 @@ pub fn hash_path(path: &str, state: &mut impl Hasher) {
 /// Appends the bytes of a path, which are the same on each node of a store: the decoded segments from
 /// the last to the first, each after its length in eight bytes. [Same](same_path) paths have the same
 /// bytes. (Feature `redis`.)
-///
-/// ```
-/// use tollgate_http::middleware::put_path;
-///
-/// let bytes = |path: &str| {
-///     let mut bytes = Vec::new();
-///     put_path(path, &mut bytes);
-///     bytes
-/// };
-/// assert_eq!(bytes("/a/login"), bytes("//x/../a/%6cogin/"));
-/// assert_ne!(bytes("/a/login"), bytes("/a%2Flogin"));
-/// ```
 #[cfg(feature = "redis")]
-pub fn put_path(path: &str, bytes: &mut Vec<u8>) {
+pub(crate) fn put_path(path: &str, bytes: &mut Vec<u8>) {
     for segment in segments(path) {
         bytes.extend((decoded(segment).count() as u64).to_be_bytes());
         bytes.extend(decoded(segment));
@@ -148,6 +117,18 @@ mod tests {
             assert!(same_path(one, another), "{one} {another}");
             assert_eq!(hash_of(&hasher, one), hash_of(&hasher, another), "{one} {another}");
         }
+    }
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn a_store_has_the_same_bytes_of_paths_that_mean_the_same() {
+        let bytes = |path: &str| {
+            let mut bytes = Vec::new();
+            super::put_path(path, &mut bytes);
+            bytes
+        };
+        assert_eq!(bytes("/a/login"), bytes("//x/../a/%6cogin/"));
+        assert_ne!(bytes("/a/login"), bytes("/a%2Flogin"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tollgate::Decision;
 use tollgate_wait::{Limit, Lines, TokioTimer, WaitError, at_least};
 
 use super::charge::Charge;
-use super::gate::{Gate, Item, Items, Refusal, Tell};
+use super::gate::{AskedWith, Item, Items, Refusal, Tell};
 use super::limits::{Limits, Outcome};
 use super::values::FieldValue;
 use crate::limit::Usage;
@@ -77,7 +77,7 @@ impl Waits {
     /// A future that is dropped leaves the line, and is charged nothing.
     pub async fn decide<L, K, V>(&self, limits: &Limits<L, V>, keys: K, cost: u32) -> Outcome<L, K, V>
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
         K: Hash + Clone,
         V: FieldValue,
     {
@@ -98,7 +98,7 @@ struct Asked<'a, L, V> {
     limits: &'a Limits<L, V>,
 }
 
-impl<L: Gate<K>, K: Clone + Hash, V: FieldValue> Limit<K> for Asked<'_, L, V> {
+impl<L: AskedWith<K>, K: Clone + Hash, V: FieldValue> Limit<K> for Asked<'_, L, V> {
     type Grant = Option<Charge<L, K, V>>;
 
     fn hash_key<H: Hasher>(&self, keys: &K, state: &mut H) {
@@ -143,7 +143,7 @@ impl<L, V: FieldValue> Asked<'_, L, V> {
     /// The outcome of a request that cannot wait for its permits, which are this far away at least.
     fn deny<K>(&self, keys: K, wait: Duration, cost: u32, is_behind: bool) -> Outcome<L, K, V>
     where
-        L: Gate<K>,
+        L: AskedWith<K>,
         K: Clone,
     {
         let limiter = self.limits.limiter();

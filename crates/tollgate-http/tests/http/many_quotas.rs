@@ -5,7 +5,7 @@ use std::sync::Arc;
 use allocation_counter::measure;
 use bytes::Bytes;
 use tollgate::{JointLimiter, Limiter, Quota};
-use tollgate_http::middleware::{Gate, Limits, Options, Outcome, Told};
+use tollgate_http::middleware::{AskedWith, Limits, Options, Outcome, Told};
 
 const SETS: u32 = 1_000;
 
@@ -13,7 +13,7 @@ const SETS: u32 = 1_000;
 /// keys, after others.
 fn ask_twice<L, K>(limiter: L, key: impl Fn(u32) -> K) -> (Vec<Bytes>, u64)
 where
-    L: Gate<K>,
+    L: AskedWith<K>,
 {
     let limits = Limits::<_, Bytes>::new(Arc::new(limiter), Options::default());
     let ask = |n| match limits.decide(key(n), 1) {

@@ -11,12 +11,11 @@ use envoy_types::pb::envoy::service::auth::v3::{
 };
 use envoy_types::pb::envoy::r#type::v3::HttpStatus;
 use envoy_types::pb::google::rpc;
-use tollgate_http::middleware::KeyError;
 use tonic::{Code, Request, Response, Status, async_trait};
 
 use crate::answer::Answer;
 use crate::authorize;
-use crate::fields::{Field, Value, Values, apart};
+use crate::fields::{Field, Unfit, Value};
 use crate::guard::Guard;
 
 /// The service `Authorization`.
@@ -35,9 +34,7 @@ impl Check {
 impl Authorization for Check {
     async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
         let attributes = request.into_inner().attributes.unwrap_or_default();
-        let fields = self.guard.fields.list().iter();
-        let values: Result<Values<'_>, KeyError> = fields.map(|field| value(field, &attributes)).collect();
-        let values = values.map(apart);
+        let values = self.guard.fields.read(|field| value(field, &attributes));
         drop(attributes);
         let answer = authorize::decide_by(&self.guard, values).await;
         Ok(Response::new(to_response(answer)))
@@ -46,7 +43,7 @@ impl Authorization for Check {
 
 /// The value of a field: the extension of its name, which the operator sets for a route; else its
 /// header field, if the operator named one; else of an address that of the client, as Envoy has it.
-fn value<'a>(field: &Field, attributes: &'a AttributeContext) -> Result<Option<Value<'a>>, KeyError> {
+fn value<'a>(field: &Field, attributes: &'a AttributeContext) -> Result<Option<Value<'a>>, Unfit> {
     let extension = attributes.context_extensions.get(&field.name);
     let text = extension.map(String::as_str).or_else(|| {
         if field.is_named {
@@ -56,7 +53,7 @@ fn value<'a>(field: &Field, attributes: &'a AttributeContext) -> Result<Option<V
         if field.is_address { peer(attributes) } else { None }
     });
     match text {
-        Some(text) if !text.is_empty() => field.value(text).map(Some).map_err(|_| KeyError::malformed()),
+        Some(text) if !text.is_empty() => field.value(text).map(Some),
         _ => Ok(None),
     }
 }

@@ -1,7 +1,7 @@
 //! `/auth_request` and `/authz`, asked by a client in place of a proxy.
 
 use crate::place::by_both;
-use crate::support::{POLICY, Running, problem_of};
+use crate::support::{Answer, POLICY, Running, problem_of};
 
 const ALICE: [(&str, &str); 2] = [("x-tollgate-client", "192.0.2.1"), ("x-tollgate-user", "alice")];
 
@@ -77,6 +77,15 @@ fn another_header_field_takes_the_place_of_the_usual_one() {
         let served = Running::start(place.server(POLICY).header("user", "x-api-key").unwrap());
         let client = ("x-tollgate-client", "192.0.2.1");
         assert_eq!(served.get("/authz", &[client, ("X-Api-Key", "k")]).status, 200);
-        assert_eq!(served.get("/authz", &[client, ("x-tollgate-user", "k")]).status, 400);
+        let refused = served.get("/authz", &[client, ("x-tollgate-user", "k")]);
+        assert_eq!(refused.status, 400);
+        // The client is to send it, so that the answer tells which it is.
+        let detail = |answer: &Answer| answer.problem()["detail"].as_str().map(str::to_owned);
+        assert_eq!(detail(&refused).as_deref(), Some("The request needs the header field x-api-key."));
+        let twice = served.get("/authz", &[client, ("x-api-key", "k"), ("x-api-key", "k")]);
+        assert!(detail(&twice).unwrap().starts_with("The request has the header field x-api-key twice"));
+        // How a proxy sends the other is a matter of the set-up.
+        let refused = served.get("/authz", &[("x-api-key", "k")]);
+        assert_eq!((refused.status, &*refused.body), (400, r#"{"title":"Bad Request","status":400}"#));
     });
 }

@@ -5,7 +5,10 @@ use core::hash::{Hash, Hasher};
 
 use axum::extract::MatchedPath;
 
-use super::{Head, KeyError, KeyExtractor};
+use tollgate_http::middleware::KeyError;
+
+use super::extractor::KeyExtractor;
+use super::head::Head;
 
 /// The path of the route that axum has matched, such as `/users/{id}`. Clients cannot invent such
 /// keys. Requests that match no route share one key.

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tollgate::Decision;
 use tollgate_wait::{Limit, WaitError};
 
-use super::pause::Pause;
+use crate::pause::Pause;
 
 /// The most keys whose requests are held back.
 const MOST_KEYS: usize = 10_000;
@@ -23,8 +23,8 @@ const AT_LEAST: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A limiter that grants no permit of a key while its server has asked for a pause, and then grants
-/// them at the pace of the server.
-pub(super) struct Polite<L> {
+/// them at the pace of the server. (Feature `client`.)
+pub struct Polite<L> {
     limiter: Arc<L>,
     /// By the hashes of the keys.
     held: Mutex<HashMap<u64, Held>>,
@@ -79,7 +79,9 @@ impl Held {
 }
 
 impl<L> Polite<L> {
-    pub(super) fn new(limiter: Arc<L>) -> Self {
+    /// The limiter, while no server has asked for anything.
+    #[must_use]
+    pub fn new(limiter: Arc<L>) -> Self {
         Self { limiter, held: Mutex::default(), hashes: RandomState::new() }
     }
 
@@ -94,7 +96,7 @@ impl<L> Polite<L> {
 
     /// The server of the key has answered a request that was sent then, and asks for a pause. Times
     /// are cut at the longest.
-    pub(super) fn pause<Q>(&self, key: &Q, pause: Pause, longest: Duration, sent: Instant)
+    pub fn pause<Q>(&self, key: &Q, pause: Pause, longest: Duration, sent: Instant)
     where
         L: Limit<Q>,
     {
@@ -118,7 +120,7 @@ impl<L> Polite<L> {
     }
 
     /// The server of the key has answered a request that was sent then, and asks for nothing.
-    pub(super) fn answered<Q>(&self, key: &Q, sent: Instant)
+    pub fn answered<Q>(&self, key: &Q, sent: Instant)
     where
         L: Limit<Q>,
     {

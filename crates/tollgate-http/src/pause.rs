@@ -3,17 +3,16 @@
 use core::time::Duration;
 use std::time::SystemTime;
 
-use http::{HeaderMap, HeaderName, StatusCode, header};
 use sfv::{Item, List, ListEntry, Parser};
 
 /// What a server that refuses a request asks of its client: a time without requests, and the pace
-/// after it. [`retry_after`] reads it.
+/// after it. [`asked`](Self::asked) reads it. (Feature `client`.)
 ///
 /// A [`Duration`] becomes a pause without a pace.
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate_tower::Pause;
+/// use tollgate_http::Pause;
 ///
 /// let pause = Pause::from(Duration::from_secs(8)).then(100, Duration::from_secs(60));
 /// assert_eq!((pause.wait().as_secs(), pause.pace()), (8, Some(Duration::from_millis(600))));
@@ -45,8 +44,38 @@ impl Pause {
         self.quota.map(|(quota, window)| window / quota)
     }
 
+    /// The pause that an answer with 429 or 503 asks for, by `Retry-After` in seconds or as a date.
+    /// `lines` has the lines of a header field.
+    ///
+    /// The quota after it is that of `RateLimit-Policy` whose item of `RateLimit` has nothing left. Of
+    /// several, it is the slowest. The fields are in the format of
+    /// draft-ietf-httpapi-ratelimit-headers-11. Quotas of other units than requests do not count.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_http::Pause;
+    ///
+    /// let fields = |name: &str| match name {
+    ///     "retry-after" => &b"8"[..],
+    ///     "ratelimit-policy" => br#""user-1s";q=10;w=1, "user-1m";q=100;w=60"#,
+    ///     _ => br#""user-1m";r=0;t=8"#,
+    /// };
+    /// let pause = Pause::from(Duration::from_secs(8)).then(100, Duration::from_secs(60));
+    /// assert_eq!(Pause::asked(429, |name| [fields(name)]), Some(pause));
+    /// assert_eq!(Pause::asked(200, |name| [fields(name)]), None);
+    /// ```
+    #[must_use]
+    pub fn asked<'f, I: IntoIterator<Item = &'f [u8]>>(status: u16, lines: impl Fn(&'static str) -> I) -> Option<Self> {
+        if !matches!(status, 429 | 503) {
+            return None;
+        }
+        let value = core::str::from_utf8(lines("retry-after").into_iter().next()?).ok()?;
+        let pause = Self::from(wait(value.trim())?);
+        Some(exhausted(lines).map_or(pause, |(quota, window)| pause.then(quota, window)))
+    }
+
     /// The quota after the pause, and its window.
-    pub(super) const fn quota(&self) -> Option<(u32, Duration)> {
+    pub(crate) const fn quota(&self) -> Option<(u32, Duration)> {
         self.quota
     }
 }
@@ -57,37 +86,6 @@ impl From<Duration> for Pause {
     }
 }
 
-/// The pause that an answer with 429 or 503 asks for, by `Retry-After` in seconds or as a date.
-///
-/// The quota after it is that of `RateLimit-Policy` whose item of `RateLimit` has nothing left. Of
-/// several, it is the slowest. The fields are in the format of
-/// draft-ietf-httpapi-ratelimit-headers-11. Quotas of other units than requests do not count.
-///
-/// ```
-/// use std::time::Duration;
-/// use http::{Response, StatusCode};
-/// use tollgate_tower::{Pause, retry_after};
-///
-/// let answer = Response::builder()
-///     .status(StatusCode::TOO_MANY_REQUESTS)
-///     .header("retry-after", "8")
-///     .header("ratelimit-policy", r#""user-1s";q=10;w=1, "user-1m";q=100;w=60"#)
-///     .header("ratelimit", r#""user-1m";r=0;t=8"#)
-///     .body(())?;
-/// let pause = Pause::from(Duration::from_secs(8)).then(100, Duration::from_secs(60));
-/// assert_eq!(retry_after(answer.status(), answer.headers()), Some(pause));
-/// assert_eq!(retry_after(StatusCode::OK, answer.headers()), None);
-/// # Ok::<(), http::Error>(())
-/// ```
-#[must_use]
-pub fn retry_after(status: StatusCode, fields: &HeaderMap) -> Option<Pause> {
-    if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-        return None;
-    }
-    let pause = Pause::from(wait(fields.get(header::RETRY_AFTER)?.to_str().ok()?.trim())?);
-    Some(exhausted(fields).map_or(pause, |(quota, window)| pause.then(quota, window)))
-}
-
 fn wait(value: &str) -> Option<Duration> {
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
@@ -96,14 +94,11 @@ fn wait(value: &str) -> Option<Duration> {
     httpdate::parse_http_date(value).ok()?.duration_since(SystemTime::now()).ok()
 }
 
-const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
-
 /// The slowest quota of which nothing is left, and its window.
-fn exhausted(fields: &HeaderMap) -> Option<(u32, Duration)> {
-    let limits = list(fields, &LIMIT)?;
+fn exhausted<'f, I: IntoIterator<Item = &'f [u8]>>(lines: impl Fn(&'static str) -> I) -> Option<(u32, Duration)> {
+    let limits = list(lines("ratelimit"))?;
     let exhausted: Vec<_> = items(&limits).filter(|limit| number(limit, "r") == Some(0)).filter_map(name).collect();
-    let policies = list(fields, &POLICIES)?;
+    let policies = list(lines("ratelimit-policy"))?;
     let quotas = items(&policies).filter(|policy| name(policy).is_some_and(|name| exhausted.contains(&name)));
     let quotas = quotas.filter_map(|policy| {
         let unit = policy.params.get("qu").map(|unit| unit.as_string().map(|unit| unit.as_str()));
@@ -115,8 +110,8 @@ fn exhausted(fields: &HeaderMap) -> Option<(u32, Duration)> {
 }
 
 /// The items of a field, of which each line has a part.
-fn list(fields: &HeaderMap, name: &HeaderName) -> Option<List> {
-    let lines: Vec<_> = fields.get_all(name).iter().map(|line| line.as_bytes()).collect();
+fn list<'f>(lines: impl IntoIterator<Item = &'f [u8]>) -> Option<List> {
+    let lines: Vec<_> = lines.into_iter().collect();
     Parser::new(&lines.join(&b", "[..])).parse().ok()
 }
 

@@ -1,0 +1,59 @@
+//! [`Actix`]: the types of actix-web, for what is the same in all frameworks.
+
+use core::slice::Iter;
+
+use actix_web::http::Uri;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::{HttpMessage as _, HttpRequest};
+use tollgate_http::Peer;
+use tollgate_http::middleware::{Framework, HasExtension};
+
+use super::head::Head;
+
+/// The types of actix-web, for types of [`tollgate_http`] that are the same in all frameworks.
+#[derive(Debug, Clone, Copy)]
+pub enum Actix {}
+
+impl Framework for Actix {
+    type Head<'a> = Head<'a>;
+    type Uri = Uri;
+    type Name = HeaderName;
+    type Value = HeaderValue;
+    type Values<'h> = Iter<'h, HeaderValue>;
+    type Connection = HttpRequest;
+
+    fn method<'h>(head: &'h Head<'_>) -> &'h str {
+        head.method.as_str()
+    }
+
+    fn uri<'h>(head: &'h Head<'_>) -> &'h Uri {
+        head.uri
+    }
+
+    fn path(uri: &Uri) -> &str {
+        uri.path()
+    }
+
+    fn name(text: &str) -> Option<HeaderName> {
+        HeaderName::try_from(text).ok()
+    }
+
+    fn values<'h>(head: &'h Head<'_>, name: &HeaderName) -> Self::Values<'h> {
+        head.headers.get_all(name)
+    }
+
+    fn connection<'h>(head: &'h Head<'_>) -> &'h HttpRequest {
+        head.request
+    }
+
+    fn peer(request: &HttpRequest) -> Option<Peer> {
+        let inserted = request.extensions().get().copied();
+        inserted.or_else(|| request.peer_addr().map(Peer::from))
+    }
+}
+
+impl<E: 'static> HasExtension<E> for Actix {
+    fn extension<R>(head: &Head<'_>, look: impl FnOnce(&E) -> R) -> Option<R> {
+        head.request.extensions().get().map(look)
+    }
+}

@@ -256,13 +256,15 @@ impl<'a> Context<'a> {
     pub(super) fn prepare(self, key: Key, ask: Ask, left: Option<&mut PerQuota>) -> Result<Option<Prepared<'a>>, Full> {
         let mut taken = None;
         let root = self.shard.root.load();
-        let known = match root.find(key) {
-            Found::Cell(place, cell) => Some((place, cell.word.load())).filter(|(_, word)| word.is_open()),
-            _ => None,
-        };
-        let seat = match known {
-            Some((place, word)) => Seat { arena: root, place, word, vacant_until: None, now: self.now() },
+        let found = match root.find(key) {
+            Found::Cell(place, cell) => Some((place, cell.word.load(), None)).filter(|(_, word, _)| word.is_open()),
             // It takes no place.
+            _ if ask.cost > root.plans.of(key).most => return Ok(None),
+            Found::End(end) => self.first_place(&root, end, key, &mut taken)?,
+            Found::Closed => None,
+        };
+        let seat = match found {
+            Some((place, word, vacant_until)) => Seat { arena: root, place, word, vacant_until, now: self.now() },
             None if ask.cost > root.plans.of(key).most => return Ok(None),
             None => self.seat(key, &mut taken)?,
         };
@@ -277,6 +279,37 @@ impl<'a> Context<'a> {
         let charged = Charged { mark, life: seat.cell().hint.life() };
         let Seat { arena, place, word: old, .. } = seat;
         Ok(Some(Prepared { arena, place, old, new, decision, charged, taken }))
+    }
+
+    /// The place of a cell for a key that is not in this root, where its search ended. With it, the word
+    /// of a new key, and the time before which it gets no permit. `None` if the way of
+    /// [`seat`](Self::seat) is needed: the shard is due for a rebuild or in one, or another thread is
+    /// faster.
+    ///
+    /// This is the way of nearly all new keys: it needs no further search.
+    fn first_place(
+        self,
+        root: &Arena,
+        end: usize,
+        key: Key,
+        taken: &mut Option<Taken<'a>>,
+    ) -> Result<Option<(usize, Word, Option<u64>)>, Full> {
+        // After the search: a key that has moved on was moved behind a link.
+        if !matches!(root.next(), Next::None) || root.is_full() {
+            return Ok(None);
+        }
+        // Before a cell, as in `seat`.
+        *taken = Some(self.shared.places.take().ok_or(Full)?);
+        if !root.insert(end, key) {
+            return Ok(None);
+        }
+        self.shrink(root);
+        let word = root.cell(end).word.load();
+        // Another thread may have found the cell, or a sweep.
+        if word != Word::NEW {
+            return Ok(None);
+        }
+        Ok(Some((end, word, Some(self.shard.floor.load(Ordering::Acquire)))))
     }
 
     /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a

@@ -134,7 +134,7 @@ impl Context<'_> {
 
     /// Now and then, looks whether the arena is much larger than its keys need, if it is the root:
     /// others are being filled.
-    fn shrink(self, arena: &Arena) {
+    pub(super) fn shrink(self, arena: &Arena) {
         let due = arena.used.load(Ordering::Relaxed) % LOOK_EVERY == LOOK_EVERY / 2
             && arena.len() > 8 * LEAST_CELLS
             && eq(&*self.shard.root.load(), arena);

@@ -20,5 +20,6 @@ def is_for_tests(name):
 for manifest in [ROOT / "Cargo.toml", *ROOT.glob("crates/*/Cargo.toml")]:
     text = manifest.read_text()
     text = TABLE.sub(lambda t: "" if is_for_tests(t["name"]) else t[0], text)
-    text = re.sub(r"^members = .*$", 'members = [".", "crates/*"]', text, flags=re.MULTILINE)
+    members = 'members = [".", "crates/*"]\nexclude = ["crates/tollgate-kit"]'
+    text = re.sub(r"^members = .*$", members, text, flags=re.MULTILINE)
     manifest.write_text(text)

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use crate::driver::{Cost, Op, Pair, Subject};
-use crate::oracle::{AtCap, Rule};
 use crate::strategies::{back, cases, nasty_ops, starts, steps};
 use proptest::prelude::*;
 use tollgate::{Decision, Quota};
+use tollgate_kit::driver::{Cost, Op, Pair, Subject};
+use tollgate_kit::oracle::{AtCap, Rule};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::counted_clock::CountedClock;
 
 const HOUR: u64 = 3_600_000_000_000;
 

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::oracle::meter::{Meter, Naive};
-use crate::oracle::{Oracle, Rule, Seen};
 use proptest::prelude::*;
 use tollgate::{AtKeyCap, DenialReason, JointError, JointLimiter, Quota};
+use tollgate_kit::oracle::meter::{Meter, Naive};
+use tollgate_kit::oracle::{Oracle, Rule, Seen};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::counted_clock::CountedClock;
 
 const DIMENSIONS: usize = 5;
 

@@ -2,13 +2,12 @@
 //! follows, against naive accounts that know how many keys are live. Joint limiters, and limiters
 //! for keys of one kind.
 
-use crate::joint_models::{Model, Spec, Told};
-use std::time::Duration;
+use tollgate_kit::joint::{Model, Spec, Told};
 
 use proptest::prelude::*;
 use tollgate::{AtKeyCap, Counts, Decision, Denial, DenialReason, JointLimiter, Limiter};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::counted_clock::CountedClock;
 
 #[derive(Debug, Clone)]
 enum Op {
@@ -167,23 +166,6 @@ impl Subject {
         match self {
             Self::Joint(limiter) => limiter.counts(),
             Self::Keyed(limiter) => limiter.counts(),
-        }
-    }
-}
-
-impl From<Decision> for Told {
-    fn from(decision: Decision) -> Self {
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).expect("soon");
-        match decision {
-            Decision::Admitted(admission) => {
-                Self::Admitted { delay: nanos(admission.delay()), is_counted: admission.is_counted() }
-            }
-            Decision::Denied(denial) => Self::Denied {
-                violated: denial.violated().collect(),
-                dimension: denial.dimension(),
-                for_a_place: denial.reason() == DenialReason::KeyCap,
-                wait: nanos(denial.retry_after()),
-            },
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, Quota};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::counted_clock::CountedClock;
 
 /// The window of all quotas. What a sweep notes is coarser than a microsecond.
 const WINDOW: u64 = 30 << 20;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{ChangeError, DirectLimiter, Limiter, Quota};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::counted_clock::CountedClock;
 
 fn nanos(count: u64) -> Duration {
     Duration::from_nanos(count)

@@ -4,17 +4,17 @@
 
 use std::time::Duration;
 
-use crate::reservation_models::bucket::Bucket;
-use crate::reservation_models::log::Log;
-use crate::reservation_models::queue::Queue;
-use crate::reservation_models::steps::Steps;
-use crate::reservation_models::windows::{Kind, Windows};
-use crate::reservation_models::{Naive, Number};
+use tollgate_kit::reservations::bucket::Bucket;
+use tollgate_kit::reservations::log::Log;
+use tollgate_kit::reservations::queue::Queue;
+use tollgate_kit::reservations::steps::Steps;
+use tollgate_kit::reservations::windows::{Kind, Windows};
+use tollgate_kit::reservations::{Naive, Number};
 
 use proptest::prelude::*;
 use tollgate::{Limiter, Quota, Receipt};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::counted_clock::CountedClock;
 
 const KEY: &str = "alice";
 

@@ -2,9 +2,9 @@
 //! accept what is right and catch a single permit too many, a single denial too many and advice
 //! that is one nanosecond off.
 
-use crate::checker::{Event, Expiry, Fault, Limit, Run, Told};
-use crate::oracle::{Log, Rule};
 use proptest::prelude::*;
+use tollgate_kit::checker::{Event, Expiry, Fault, Limit, Run, Told};
+use tollgate_kit::oracle::{Log, Rule};
 
 fn admitted(before: u64, after: u64) -> Event {
     Event { key: 0, cost: 1, before, after, told: Told::Admitted }

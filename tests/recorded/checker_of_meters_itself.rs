@@ -2,10 +2,10 @@
 //! runs of the oracle: it must accept what is right and catch a single permit too many, a single
 //! denial too many and advice that is one nanosecond off.
 
-use crate::checker::meters::{Bucket, Fault, Window};
-use crate::checker::{Event, Told};
-use crate::oracle::meter::{Meter, Naive};
 use proptest::prelude::*;
+use tollgate_kit::checker::meters::Fault;
+use tollgate_kit::checker::{Event, Told};
+use tollgate_kit::oracle::meter::{Meter, Naive};
 
 fn admitted(before: u64, after: u64) -> Event {
     Event { key: 0, cost: 1, before, after, told: Told::Admitted }
@@ -16,9 +16,9 @@ fn denied(before: u64, after: u64, retry_after: u64) -> Event {
 }
 
 /// Two permits, and one more every ten nanoseconds.
-const BUCKET: Bucket = Bucket { capacity: 2, refill: 1, per: 10 };
-const WINDOW: Window = Window { limit: 2, window: 10, aligned: false };
-const ALIGNED: Window = Window { aligned: true, ..WINDOW };
+const BUCKET: Meter = Meter::TokenBucket { capacity: 2, refill: 1, per: 10, start: 2 };
+const WINDOW: Meter = Meter::FixedWindow { limit: 2, window: 10, phase: None };
+const ALIGNED: Meter = Meter::FixedWindow { limit: 2, window: 10, phase: Some(0) };
 
 #[test]
 fn a_bucket_that_is_right_is_accepted() {
@@ -60,7 +60,7 @@ fn a_buckets_denial_that_nothing_explains_is_caught() {
 
 #[test]
 fn a_windows_faults_are_caught() {
-    let run = |window: Window, events: &[Event]| window.check(events, 0);
+    let run = |window: Meter, events: &[Event]| window.check(events, 0);
     let two = [admitted(5, 5), admitted(7, 7)];
     let with = |event: Event| [two[0], two[1], event];
     for window in [WINDOW, ALIGNED] {
@@ -139,7 +139,7 @@ proptest! {
     ) {
         let meter = Meter::TokenBucket { capacity, refill, per, start: capacity };
         let events = simulate(meter, &costs(&requests, capacity));
-        each_fault_is_caught(&events, flip, |events| Bucket { capacity, refill, per }.check(events, 0).is_ok())?;
+        each_fault_is_caught(&events, flip, |events| meter.check(events, 0).is_ok())?;
     }
 
     #[test]
@@ -151,7 +151,7 @@ proptest! {
     ) {
         let meter = Meter::FixedWindow { limit, window, phase: Some(0) };
         let events = simulate(meter, &costs(&requests, limit));
-        each_fault_is_caught(&events, flip, |events| Window { limit, window, aligned: true }.check(events, 0).is_ok())?;
+        each_fault_is_caught(&events, flip, |events| meter.check(events, 0).is_ok())?;
     }
 
     /// Where a window begins is not to be seen from outside, so that one permit too many need not
@@ -164,7 +164,7 @@ proptest! {
     ) {
         let meter = Meter::FixedWindow { limit, window, phase: None };
         let events = simulate(meter, &costs(&requests, limit));
-        let checked = Window { limit, window, aligned: false }.check(&events, 0);
+        let checked = meter.check(&events, 0);
         prop_assert!(checked.is_ok(), "{:?}", checked);
     }
 }

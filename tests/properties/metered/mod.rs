@@ -20,7 +20,6 @@
 //!   least a window's length apart and hold no more than the limit.)
 
 mod elapsed;
-mod quotas;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -28,14 +27,12 @@ use tollgate::{
     AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, Quota, QuotaStatus, Status,
 };
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::counted_clock::CountedClock;
 
-use crate::driver::op::{Call, Said, length};
-use crate::driver::{Cost, END_OF_TIME, Op, Step, Subject};
-use crate::oracle::meter::{Meter, Naive};
 use elapsed::Lived;
-use quotas::period;
-pub(crate) use quotas::quota;
+use tollgate_kit::driver::op::{Call, Said, length};
+use tollgate_kit::driver::{Cost, END_OF_TIME, Op, Step, Subject};
+use tollgate_kit::oracle::meter::{Meter, Naive};
 
 pub(crate) struct Pair<S> {
     pub(crate) subject: S,
@@ -60,7 +57,7 @@ type Checked = Result<(), String>;
 impl Pair<Limiter<u32, CountedClock>> {
     pub(crate) fn keyed(meter: Meter, start: u64, cap: Option<(usize, AtKeyCap)>) -> Self {
         let clock = CountedClock::new();
-        let mut builder = Limiter::<u32>::builder(quota(meter)).clock(clock.clone()).count_decisions(true);
+        let mut builder = Limiter::<u32>::builder(meter.quota()).clock(clock.clone()).count_decisions(true);
         if let Some((cap, policy)) = cap {
             builder = builder.key_cap(cap).at_key_cap(policy);
         }
@@ -71,7 +68,7 @@ impl Pair<Limiter<u32, CountedClock>> {
 impl Pair<DirectLimiter<CountedClock>> {
     pub(crate) fn direct(meter: Meter, start: u64) -> Self {
         let clock = CountedClock::new();
-        let subject = DirectLimiter::with_clock(quota(meter), clock.clone()).expect("a good quota");
+        let subject = DirectLimiter::with_clock(meter.quota(), clock.clone()).expect("a good quota");
         Self::new(subject, clock, meter, start, None)
     }
 }
@@ -83,7 +80,7 @@ impl<S: Subject> Pair<S> {
             subject,
             clock,
             meter,
-            quota: quota(meter),
+            quota: meter.quota(),
             now: start,
             latest: 0,
             passed: 0,
@@ -119,7 +116,7 @@ impl<S: Subject> Pair<S> {
         match op {
             // Every other step by the length that the quota is made of.
             Op::Advance(step) => {
-                let length = length(step, if self.asked % 2 == 0 { window } else { period(self.meter) });
+                let length = length(step, if self.asked % 2 == 0 { window } else { self.meter.period() });
                 self.set_clock(self.now.saturating_add(length));
             }
             Op::Leap(by) => self.set_clock(self.now.saturating_add(by)),

@@ -293,7 +293,7 @@ impl Served {
 
 /// The policy on a store.
 #[cfg(feature = "redis")]
-fn on_store(folder: &Path, redis: &crate::redis_server::Server, limit: u32) {
+fn on_store(folder: &Path, redis: &tollgate_kit::redis::Server, limit: u32) {
     let store = format!("[store]\nurl = \"{}\"\nsecret = {{ env = \"SECRET_OF_TESTS\" }}\n", redis.address());
     let policy = POLICY.replace("limit = 5", &format!("limit = {limit}"));
     std::fs::write(folder.join("policy.toml"), format!("{store}timeout = \"20s\"\n{policy}")).unwrap();
@@ -302,7 +302,7 @@ fn on_store(folder: &Path, redis: &crate::redis_server::Server, limit: u32) {
 #[cfg(feature = "redis")]
 #[test]
 fn two_processes_on_one_store_admit_exactly_the_limit_also_when_one_is_killed() {
-    let Some(redis) = crate::redis_server::Server::start(&[]) else { return };
+    let Some(redis) = tollgate_kit::redis::Server::start(&[]) else { return };
     let folder = folder("store");
     on_store(&folder, &redis, 100);
     let options = ["--listen", "127.0.0.1:0", "policy.toml"];
@@ -329,7 +329,7 @@ fn two_processes_on_one_store_admit_exactly_the_limit_also_when_one_is_killed() 
 #[cfg(feature = "redis")]
 #[test]
 fn what_no_store_does_ends_the_program_with_a_word_on_it() {
-    let Some(redis) = crate::redis_server::Server::start(&[]) else { return };
+    let Some(redis) = tollgate_kit::redis::Server::start(&[]) else { return };
     let folder = folder("no-store");
     let refused = |options: &[&str]| {
         let Output { status, stderr, .. } = tollgate(&folder, options).output().unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Server, ask};
+use tollgate_kit::redis::{Server, ask};
 
 /// Cargo builds examples beside the directory that this test lies in.
 fn program(name: &str) -> std::path::PathBuf {

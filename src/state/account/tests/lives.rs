@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::super::{Account, Verdict};
 use super::any::AnyAccount;
-use super::models::bucket::Bucket;
-use super::models::queue::Queue;
-use super::models::windows::{Kind, Windows};
-use super::models::{Naive, Number};
-use super::oracle::Meter;
 use super::traffic::{START_OF_TIME, account};
+use tollgate_kit::oracle::meter::Meter;
+use tollgate_kit::reservations::bucket::Bucket;
+use tollgate_kit::reservations::queue::Queue;
+use tollgate_kit::reservations::windows::{Kind, Windows};
+use tollgate_kit::reservations::{Naive, Number};
 
 /// Where windows begin.
 const ORIGIN: u64 = START_OF_TIME + (1 << 40);

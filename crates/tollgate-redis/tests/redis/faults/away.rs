@@ -7,7 +7,7 @@ use tollgate_redis::{Cause, DecidedBy, OnFailure, RedisLimiter, Store};
 
 use super::{KEY, accounts_agree, cause};
 use crate::faults::proxy::{Line, Proxy};
-use crate::support::{Server, runtime, secret};
+use tollgate_kit::redis::{Server, runtime, secret};
 
 const LIMIT: u32 = 10;
 

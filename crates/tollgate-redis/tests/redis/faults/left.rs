@@ -7,7 +7,7 @@ use tollgate_redis::{Cause, RedisLimiter, Store};
 
 use super::{KEY, accounts_agree, cause};
 use crate::faults::proxy::{Line, Proxy};
-use crate::support::{Server, runtime, secret};
+use tollgate_kit::redis::{Server, runtime, secret};
 
 /// The store's time for a call, and that of a caller.
 const TIMEOUT: Duration = Duration::from_millis(400);

@@ -7,7 +7,7 @@ use tollgate_redis::{Cause, DecidedBy, RedisLimiter, Store};
 
 use super::{KEY, accounts_agree, cause, charged};
 use crate::faults::proxy::{Line, Proxy};
-use crate::support::{START, Server, runtime, secret};
+use tollgate_kit::redis::{START, Server, runtime, secret};
 
 fn store(proxy: &Proxy, timeout: Duration) -> Store {
     // It is about the line alone.
@@ -164,7 +164,7 @@ fn a_denial_that_came_late_is_not_kept_for_longer_than_the_wait() {
 #[test]
 fn a_lease_that_came_late_is_spent_no_longer_than_its_step() {
     let Some(server) = Server::start(&[]) else { return };
-    let (clock, time) = (server.clock(), crate::support::TIME);
+    let (clock, time) = (server.clock(), tollgate_kit::redis::TIME);
     let (step, rest) = (Duration::from_secs(4), Duration::from_millis(600));
     clock.set(START - u64::try_from(rest.as_micros()).unwrap());
     assert!(START.is_multiple_of(u64::try_from(step.as_micros()).unwrap()));
@@ -199,7 +199,7 @@ fn a_lease_is_spent_while_the_store_is_away_and_one_without_an_answer_is_not() {
         let builder = Store::builder(&proxy.address(), secret())
             .timeout(Duration::from_secs(20))
             .connect_timeout(Duration::from_secs(20));
-        let store = tollgate_redis::testing::with_time_from(builder, crate::support::TIME).build().unwrap();
+        let store = tollgate_redis::testing::with_time_from(builder, tollgate_kit::redis::TIME).build().unwrap();
         let hour = Duration::from_secs(3600);
         let quota = Quota::quantised_log(1000, hour, hour);
         let limiter = RedisLimiter::builder(&store, "api", quota).lease(100, 16).build().unwrap();

@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use tollgate_redis::{DecidedBy, Decision, RedisLimiter, Store};
 
 use super::{leases, limits, quota};
-use crate::recorded::checker::{Event, Told};
-use crate::support::{Server, runtime, secret};
+use tollgate_kit::checker::{Event, Told};
+use tollgate_kit::redis::{Server, runtime, secret};
 
 /// Tells a process that it is a client, and what it does.
 const CLIENT: &str = "TOLLGATE_TEST_CLIENT";

@@ -8,6 +8,7 @@ pub mod driver;
 #[cfg(any(feature = "fuzz", feature = "policy"))]
 pub mod fuzz;
 pub mod joint;
+pub mod key;
 pub mod oracle;
 mod quotas;
 #[cfg(feature = "redis")]

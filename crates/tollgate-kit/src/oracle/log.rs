@@ -106,12 +106,12 @@ impl Log {
     }
 
     /// Whether a permit is live under one of the rules.
-    pub(super) fn is_live(&self, rules: &[Rule], reading: u64) -> bool {
+    pub fn is_live(&self, rules: &[Rule], reading: u64) -> bool {
         rules.iter().any(|&rule| self.live(rule, self.base(reading).time).next().is_some())
     }
 
     /// When the last live permit is free again, under all of the rules.
-    pub(super) fn all_free_at(&self, rules: &[Rule], time: u64) -> Option<u128> {
+    pub fn all_free_at(&self, rules: &[Rule], time: u64) -> Option<u128> {
         let ends = |&rule: &Rule| self.live(rule, time).map(move |stamp| u128::from(stamp) + u128::from(rule.window));
         rules.iter().flat_map(ends).max()
     }
@@ -122,6 +122,16 @@ impl Log {
         let live_then = |&stamp: &u64| later < u128::from(stamp) + u128::from(rule.window);
         let used = self.live(rule, time).filter(live_then).count();
         used + usize::try_from(cost).expect("fits") <= usize::try_from(rule.limit).expect("fits")
+    }
+
+    /// Whether so many more permits fit every rule at a time.
+    pub fn admits(&self, rules: &[Rule], time: u64, cost: u32) -> bool {
+        rules.iter().all(|&rule| self.fits(rule, time, time.into(), cost))
+    }
+
+    /// Charges what was admitted.
+    pub fn grant(&mut self, time: u64, cost: u32) {
+        self.stamps.extend((0..cost).map(|_| time));
     }
 
     /// The first time at which a request that is denied now would succeed: tries each time at which
@@ -206,7 +216,7 @@ impl Log {
         if !answer.admitted {
             return Ok(answer);
         }
-        self.stamps.extend((0..cost).map(|_| now.time));
+        self.grant(now.time, cost);
         // The permits left are those after the decision.
         Ok(Answer { admitted: true, ..self.peek(rules, now, 0)? })
     }

@@ -1,11 +1,12 @@
 //! Naive accounts of one key, from which permits are reserved and given back, and whose quotas
 //! change.
 
-pub mod bucket;
-pub mod log;
-pub mod queue;
-pub mod steps;
-pub mod windows;
+pub mod account;
+mod bucket;
+mod log;
+mod queue;
+mod steps;
+mod windows;
 
 /// What was charged: a number by which the naive account knows it.
 pub type Number = usize;

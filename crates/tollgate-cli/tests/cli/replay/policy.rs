@@ -7,17 +7,18 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Output;
 
+use tollgate_kit::key::Quotas;
 use tollgate_policy::Policy;
 
-use crate::replay::naive::{self, Part, Rule, Totals};
+use crate::replay::naive::{self, Part, Totals, log, token_bucket};
 use crate::replay::support::{SAMPLE, Scratch, replay, text, total};
 
 const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
 
 /// What `examples/sample/policy.toml` says, for the independent program.
-fn sample_rules() -> Vec<(Part, Vec<Rule>)> {
-    let address = vec![Rule::Log { limit: 5, seconds: 1 }, Rule::Log { limit: 40, seconds: 60 }];
-    let endpoint = vec![Rule::TokenBucket { capacity: 30, refill: 10, seconds: 60 }];
+fn sample_rules() -> Vec<(Part, Vec<Quotas>)> {
+    let address = vec![log(5, 1), log(40, 60)];
+    let endpoint = vec![token_bucket(30, 10, 60)];
     vec![(Part::Client, address), (Part::Path, endpoint)]
 }
 
@@ -34,9 +35,9 @@ key = ["path"]
 quota = [{ algorithm = "token-bucket", capacity = 4, refill = 1, per = "1m" }]
 "#;
 
-fn tight_rules() -> Vec<(Part, Vec<Rule>)> {
-    let address = vec![Rule::Log { limit: 3, seconds: 1 }, Rule::Log { limit: 20, seconds: 300 }];
-    let endpoint = vec![Rule::TokenBucket { capacity: 4, refill: 1, seconds: 60 }];
+fn tight_rules() -> Vec<(Part, Vec<Quotas>)> {
+    let address = vec![log(3, 1), log(20, 300)];
+    let endpoint = vec![token_bucket(4, 1, 60)];
     vec![(Part::Client, address), (Part::Path, endpoint)]
 }
 
@@ -53,9 +54,9 @@ key = ["client"]
 quota = [{ limit = 2, per = "1s" }, { limit = 50, per = "1h" }]
 "#;
 
-fn logs_rules() -> Vec<(Part, Vec<Rule>)> {
-    let address = vec![Rule::Log { limit: 2, seconds: 1 }, Rule::Log { limit: 50, seconds: 3600 }];
-    vec![(Part::Path, vec![Rule::Log { limit: 30, seconds: 600 }]), (Part::Client, address)]
+fn logs_rules() -> Vec<(Part, Vec<Quotas>)> {
+    let address = vec![log(2, 1), log(50, 3600)];
+    vec![(Part::Path, vec![log(30, 600)]), (Part::Client, address)]
 }
 
 /// The numbers of the report's part on dimensions and quotas, by what they are of.
@@ -68,7 +69,7 @@ fn denied_by(output: &Output) -> HashMap<String, (u64, Option<u64>)> {
 }
 
 /// Replays a log by a policy and compares every number with those of the independent program.
-fn compare(scratch: &Scratch, policy: &str, log: &str, rules: &[(Part, Vec<Rule>)]) -> Totals {
+fn compare(scratch: &Scratch, policy: &str, log: &str, rules: &[(Part, Vec<Quotas>)]) -> Totals {
     let file = scratch.file("decisions.csv");
     let output = replay(&["--policy", policy, "--decisions", &file, log]);
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));

@@ -2,13 +2,14 @@
 //! follows, against naive accounts that know how many keys are live. Joint limiters, and limiters
 //! for keys of one kind.
 
+use tollgate_kit::facade::Facade;
 use tollgate_kit::joint::{Model, Told};
 use tollgate_kit::key::Quotas;
 use tollgate_kit::oracle::Rule;
 use tollgate_kit::oracle::meter::Meter;
 
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, Counts, Decision, Denial, DenialReason, JointLimiter, Limiter};
+use tollgate::{AtKeyCap, Denial, DenialReason, JointLimiter, Limiter, Status};
 
 use tollgate_kit::counted_clock::CountedClock;
 
@@ -84,104 +85,33 @@ fn case_of() -> impl Strategy<Value = Case> {
     })
 }
 
-/// What is played on.
-enum Subject {
-    Joint(JointLimiter<[u32], CountedClock>),
-    /// One dimension only.
-    Keyed(Limiter<u32, CountedClock>),
+/// What is played on: a joint limiter, or one for keys of one kind.
+fn limiter(case: &Case, is_keyed: bool, clock: &CountedClock) -> Box<dyn Facade> {
+    let Case { dimensions, cap, admits, .. } = case;
+    let policy = if *admits { AtKeyCap::Admit } else { AtKeyCap::Deny };
+    if is_keyed {
+        let quotas = dimensions[0].quotas();
+        let builder = Limiter::<u32>::builder(quotas[0]).key_cap(*cap).at_key_cap(policy).clock(clock.clone());
+        let builder = quotas[1..].iter().fold(builder, |builder, &quota| builder.and(quota));
+        return Box::new(builder.build().expect("good quotas"));
+    }
+    let builder = dimensions.iter().enumerate().fold(JointLimiter::<[u32]>::builder(), |builder, (at, quotas)| {
+        builder.dimension(at.to_string(), quotas.quotas())
+    });
+    let builder = builder.key_cap(*cap).at_key_cap(policy).clock(clock.clone());
+    Box::new(builder.build().expect("good quotas"))
 }
 
-impl Subject {
-    fn of(case: &Case, is_keyed: bool, clock: &CountedClock) -> Self {
-        let Case { dimensions, cap, admits, .. } = case;
-        let policy = if *admits { AtKeyCap::Admit } else { AtKeyCap::Deny };
-        if is_keyed {
-            let quotas = dimensions[0].quotas();
-            let builder = Limiter::builder(quotas[0]).key_cap(*cap).at_key_cap(policy).clock(clock.clone());
-            let builder = quotas[1..].iter().fold(builder, |builder, &quota| builder.and(quota));
-            return Self::Keyed(builder.build().expect("good quotas"));
-        }
-        let builder = dimensions.iter().enumerate().fold(JointLimiter::builder(), |builder, (dimension, quotas)| {
-            builder.dimension(dimension.to_string(), quotas.quotas())
-        });
-        let builder = builder.key_cap(*cap).at_key_cap(policy).clock(clock.clone());
-        Self::Joint(builder.build().expect("good quotas"))
-    }
-
-    fn peek(&self, keys: &[Option<&u32>], cost: u32) -> Decision {
-        match (self, keys) {
-            (Self::Joint(limiter), keys) => limiter.peek_n(keys, cost).expect("a good request").decision(),
-            (Self::Keyed(limiter), &[Some(key)]) => limiter.peek_n(key, cost).expect("a good request").decision(),
-            (Self::Keyed(_), _) => panic!("one key"),
-        }
-    }
-
-    fn acquire(&self, keys: &[Option<&u32>], cost: u32) -> Decision {
-        match (self, keys) {
-            (Self::Joint(limiter), keys) => limiter.try_acquire_n(keys, cost).expect("a good request"),
-            (Self::Keyed(limiter), &[Some(key)]) => limiter.try_acquire_n(key, cost).expect("a good request"),
-            (Self::Keyed(_), _) => panic!("one key"),
-        }
-    }
-
-    /// A request by its status, with the permits left of each quota.
-    fn acquire_status(&self, keys: &[Option<&u32>], cost: u32) -> (Decision, Vec<u32>) {
-        match (self, keys) {
-            (Self::Joint(limiter), keys) => {
-                let status = limiter.try_acquire_n_status(keys, cost).expect("a good request");
-                (status.decision(), status.quotas().map(|item| item.remaining()).collect())
-            }
-            (Self::Keyed(limiter), &[Some(key)]) => {
-                let status = limiter.try_acquire_n_status(key, cost).expect("a good request");
-                (status.decision(), status.quotas().map(|quota| quota.remaining()).collect())
-            }
-            (Self::Keyed(_), _) => panic!("one key"),
-        }
-    }
-
-    /// The permits left of each quota.
-    fn left(&self, keys: &[Option<&u32>]) -> Vec<u32> {
-        match (self, keys) {
-            (Self::Joint(limiter), keys) => {
-                let status = limiter.peek_n(keys, 0).expect("a good request");
-                status.quotas().map(|item| item.remaining()).collect()
-            }
-            (Self::Keyed(limiter), &[Some(key)]) => {
-                let status = limiter.peek_n(key, 0).expect("a good request");
-                status.quotas().map(|quota| quota.remaining()).collect()
-            }
-            (Self::Keyed(_), _) => panic!("one key"),
-        }
-    }
-
-    fn forget(&self, keys: &[Option<&u32>]) {
-        match (self, keys) {
-            (Self::Joint(limiter), keys) => drop(limiter.forget(keys).expect("as many keys as dimensions")),
-            (Self::Keyed(limiter), &[Some(key)]) => drop(limiter.forget(key)),
-            (Self::Keyed(_), _) => panic!("one key"),
-        }
-    }
-
-    fn clear(&self) {
-        match self {
-            Self::Joint(limiter) => limiter.clear(),
-            Self::Keyed(limiter) => limiter.clear(),
-        }
-    }
-
-    fn counts(&self) -> Counts {
-        match self {
-            Self::Joint(limiter) => limiter.counts(),
-            Self::Keyed(limiter) => limiter.counts(),
-        }
-    }
+/// The permits left of each quota.
+fn left(status: &Status) -> Vec<u32> {
+    status.quotas().map(|quota| quota.remaining()).collect()
 }
 
 fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
     let Case { dimensions, cap, admits, by_status, unit } = case;
     let clock = CountedClock::new();
     let dimensions = if is_keyed { &dimensions[..1] } else { dimensions };
-    let limiter = Subject::of(case, is_keyed, &clock);
+    let limiter = limiter(case, is_keyed, &clock);
     let mut model = Model::new(dimensions, *cap, *admits);
     let (mut now, mut last_wait) = (0_u64, 0_u64);
     for (at, op) in ops.iter().enumerate() {
@@ -191,22 +121,31 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
                 let keys: Vec<_> = keys[..dimensions.len()].to_vec();
                 let most = keys.iter().zip(dimensions).filter_map(|(key, quotas)| key.map(|_| quotas.most())).min();
                 let cost = (*cost).min(most.unwrap_or(1));
-                let given: Vec<Option<&u32>> = keys.iter().map(Option::as_ref).collect();
                 let before = limiter.counts();
-                let peeked = limiter.peek(&given, cost);
+                let peeked = limiter.peek_n(&keys, cost).expect("a good request").decision();
                 let after = limiter.counts();
                 // At the cap a peek may sweep out what has expired.
                 prop_assert!(after.cells <= before.cells && after.live_keys == before.live_keys);
                 prop_assert_eq!(before.refused_at_cap, after.refused_at_cap);
                 let told = if *by_status {
-                    let (told, left) = limiter.acquire_status(&given, cost);
+                    let status = limiter.status(&keys, cost).expect("a good request");
+                    let told = status.decision();
                     if told.into_result().is_ok_and(|admission| admission.is_counted()) {
                         // Nothing else happens at this reading.
-                        prop_assert_eq!(left, limiter.left(&given), "step {}, at {}: {:?} for {}", at, now, keys, cost);
+                        let looked = limiter.peek_n(&keys, 0).expect("a good request");
+                        prop_assert_eq!(
+                            left(&status),
+                            left(&looked),
+                            "step {}, at {}: {:?} for {}",
+                            at,
+                            now,
+                            keys,
+                            cost
+                        );
                     }
                     told
                 } else {
-                    limiter.acquire(&given, cost)
+                    limiter.acquire(&keys, cost).expect("a good request")
                 };
                 let expected = model.ask(&keys, cost, now);
                 // A bucket that does not start full keeps its place for ever.
@@ -229,8 +168,7 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
             Op::Wait(units) => now += units * unit,
             Op::WaitAsTold(exactly) => now += last_wait.saturating_sub(u64::from(!exactly)),
             Op::Forget(keys) => {
-                let given: Vec<Option<&u32>> = keys[..dimensions.len()].iter().map(Option::as_ref).collect();
-                limiter.forget(&given);
+                limiter.forget(&keys[..dimensions.len()]);
                 model.forget(&keys[..dimensions.len()]);
             }
             Op::Clear => {

@@ -8,7 +8,8 @@ use crate::metered::Pair;
 use crate::strategies::{back, cases, nasty_ops, ops, starts, steps};
 use proptest::prelude::*;
 use tollgate::{AtKeyCap, Limiter, Quota};
-use tollgate_kit::driver::{Cost, Op, Subject};
+use tollgate_kit::driver::{Cost, Op};
+use tollgate_kit::facade::Facade;
 use tollgate_kit::oracle::meter::Meter;
 
 use tollgate_kit::counted_clock::CountedClock;
@@ -67,7 +68,7 @@ fn policies() -> impl Strategy<Value = AtKeyCap> {
     prop_oneof![Just(AtKeyCap::Deny), Just(AtKeyCap::Admit)]
 }
 
-fn apply_all<S: Subject>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseError> {
+fn apply_all<S: Facade>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseError> {
     for (position, &op) in ops.iter().enumerate() {
         pair.apply(op).map_err(|difference| TestCaseError::fail(format!("operation {position}: {difference}")))?;
     }

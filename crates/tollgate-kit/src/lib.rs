@@ -5,6 +5,7 @@
 pub mod checker;
 pub mod counted_clock;
 pub mod driver;
+pub mod facade;
 #[cfg(any(feature = "fuzz", feature = "policy"))]
 pub mod fuzz;
 pub mod joint;

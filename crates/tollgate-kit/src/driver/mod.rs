@@ -6,13 +6,11 @@
 
 mod lived;
 pub mod op;
-mod subject;
 
-use tollgate::{
-    AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, Quota, QuotaStatus, Status,
-};
+use tollgate::{AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, QuotaStatus, Status};
 
 use crate::counted_clock::CountedClock;
+use crate::facade::Facade;
 
 use crate::oracle::{
     Answer, AtCap, By, Granted, Holds, Left, NeverPossible, Oracle, Outcome, Place, Rule, Seen, least, longest,
@@ -20,7 +18,6 @@ use crate::oracle::{
 use lived::Lived;
 use op::{Call, Said, length};
 pub use op::{Cost, Op, Step};
-pub use subject::Subject;
 
 /// No test sets its clock past 73 years, so that a window of 36 years on top still fits the 109
 /// that a limiter tells apart.
@@ -72,8 +69,9 @@ impl Pair<DirectLimiter<CountedClock>> {
     pub fn direct(rules: &[Rule], start: u64) -> Self {
         let clock = CountedClock::new();
         clock.set(start);
-        let quotas: Vec<Quota> = rules.iter().copied().map(Rule::quota).collect();
-        let subject = DirectLimiter::with_quotas(&quotas, clock.clone()).expect("good quotas");
+        let builder = DirectLimiter::builder(rules[0].quota()).clock(clock.clone()).count_decisions(true);
+        let builder = rules[1..].iter().fold(builder, |builder, rule| builder.and(rule.quota()));
+        let subject = builder.build().expect("good quotas");
         Self {
             subject,
             clock,
@@ -87,7 +85,7 @@ impl Pair<DirectLimiter<CountedClock>> {
     }
 }
 
-impl<S: Subject> Pair<S> {
+impl<S: Facade> Pair<S> {
     /// Does `op` on both sides. `Err` says how they differ.
     pub fn apply(&mut self, op: Op) -> Result<(), String> {
         if self.move_clock(op) {
@@ -138,16 +136,16 @@ impl<S: Subject> Pair<S> {
         match op {
             Op::AcquireOne { key } => self.acquire(key, 1, Call::One)?,
             Op::Acquire { key, cost } => self.acquire(key, cost.of(limit), Call::Some)?,
-            Op::Status { key, cost: Cost::Zero } => self.same_peek(key, 0, self.subject.status(key, 0))?,
+            Op::Status { key, cost: Cost::Zero } => self.same_peek(key, 0, self.subject.status(&[Some(key)], 0))?,
             Op::Status { key, cost } => self.acquire(key, cost.of(limit), Call::Status)?,
-            Op::Peek { key } => self.same_peek(key, 1, Ok(self.subject.peek(key)))?,
+            Op::Peek { key } => self.same_peek(key, 1, Ok(self.subject.peek(&[Some(key)])))?,
             Op::PeekN { key, cost } => {
                 let cost = cost.of(limit);
-                self.same_peek(key, cost, self.subject.peek_n(key, cost))?;
+                self.same_peek(key, cost, self.subject.peek_n(&[Some(key)], cost))?;
             }
             Op::Forget { key } => {
                 self.lived.forget(key);
-                Self::same_holds(self.subject.forget(key), self.oracle.forget(&key))?;
+                Self::same_holds(self.subject.forget(&[Some(key)]), self.oracle.forget(&key))?;
             }
             Op::Clear => {
                 self.lived.clear();
@@ -192,7 +190,7 @@ impl<S: Subject> Pair<S> {
 
     /// Requests that found no place so far, where it matters: it takes a look at every cell.
     fn refused_if(&self, it_matters: bool) -> Option<u64> {
-        if it_matters { self.subject.counts().map(|counts| counts.refused_at_cap) } else { None }
+        it_matters.then(|| self.subject.counts().refused_at_cap)
     }
 
     /// What has just been granted; by when the last of all permits is said to be free again its
@@ -202,7 +200,7 @@ impl<S: Subject> Pair<S> {
         if !said.is_some_and(Said::is_counted) {
             return Ok(None);
         }
-        let status = self.subject.peek_n(key, 0).map_err(|error| error.to_string())?;
+        let status = self.subject.peek_n(&[Some(key)], 0).map_err(|error| error.to_string())?;
         let window = longest(self.oracle.rules());
         let reset = status.quotas().map(|quota| quota.reset_after()).max().expect("a quota");
         let end = u128::from(self.now) + reset.as_nanos();
@@ -302,7 +300,7 @@ impl<S: Subject> Pair<S> {
         if self.asked % (1 + self.oracle.keys_ever_held() / 16) != 0 {
             return Ok(());
         }
-        let Some(counts) = self.subject.counts() else { return Ok(()) };
+        let counts = self.subject.counts();
         let decisions = counts.decisions.map(|decisions| (decisions.admitted, decisions.denied));
         let said = (counts.refused_at_cap, decisions);
         let right = (self.oracle.refused_at_cap(), Some(self.oracle.decisions()));

@@ -2,7 +2,7 @@
 
 use tollgate::{CostExceedsLimit, Decision, Status};
 
-use super::Subject;
+use crate::facade::Facade;
 
 /// How many permits to ask for, whatever the limit is.
 #[derive(Debug, Clone, Copy)]
@@ -92,12 +92,12 @@ pub enum Call {
 }
 
 impl Call {
-    pub fn make<S: Subject>(self, subject: &S, key: u32, cost: u32) -> Result<Said, CostExceedsLimit> {
+    pub fn make<S: Facade>(self, subject: &S, key: u32, cost: u32) -> Result<Said, CostExceedsLimit> {
         Ok(match self {
-            Self::One => Said { decision: subject.acquire_one(key), status: None },
-            Self::Some => Said { decision: subject.acquire(key, cost)?, status: None },
+            Self::One => Said { decision: subject.acquire_one(&[Some(key)]), status: None },
+            Self::Some => Said { decision: subject.acquire(&[Some(key)], cost)?, status: None },
             Self::Status => {
-                let status = subject.status(key, cost)?;
+                let status = subject.status(&[Some(key)], cost)?;
                 Said { decision: status.decision(), status: Some(status) }
             }
         })

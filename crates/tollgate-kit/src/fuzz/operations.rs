@@ -7,7 +7,8 @@ use arbitrary::{Arbitrary, Unstructured};
 use tollgate::{Clock, Quota};
 
 use crate::counted_clock::CountedClock;
-use crate::driver::{Cost, Op, Pair, Step, Subject};
+use crate::driver::{Cost, Op, Pair, Step};
+use crate::facade::Facade;
 use crate::oracle::{AtCap, Rule};
 
 /// More than this and a script tells nothing that a shorter one does not.
@@ -186,7 +187,7 @@ impl Script {
         }
     }
 
-    fn play<S: Subject>(&self, pair: Pair<S>, clock: CountedClock, keys: u32) -> Result<(), String> {
+    fn play<S: Facade>(&self, pair: Pair<S>, clock: CountedClock, keys: u32) -> Result<(), String> {
         // Who knows no keys takes all of them for the same.
         let fresh_keys = if keys > 1 { keys..keys + MOST_FRESH_KEYS } else { 0..0 };
         let mut play = Play { pair, clock, keys, fresh_keys };
@@ -206,7 +207,7 @@ struct Play<S> {
     fresh_keys: Range<u32>,
 }
 
-impl<S: Subject> Play<S> {
+impl<S: Facade> Play<S> {
     fn apply(&mut self, operation: Operation) -> Result<(), String> {
         let key = |key: u8| u32::from(key) % self.keys;
         match operation {

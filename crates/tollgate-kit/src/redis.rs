@@ -79,11 +79,9 @@ impl Server {
         self.try_connect().expect("the server answers")
     }
 
-    /// The settings of a store on this server. A busy machine takes its time.
+    /// The settings of a store on this server.
     pub fn builder(&self) -> StoreBuilder {
-        Store::builder(&self.address(), secret())
-            .timeout(Duration::from_secs(20))
-            .connect_timeout(Duration::from_secs(20))
+        patient(&self.address())
     }
 
     pub fn store(&self) -> Store {
@@ -130,6 +128,11 @@ pub fn free_port() -> u16 {
             return port;
         }
     }
+}
+
+/// The settings of a store at this address. A busy machine takes its time.
+pub fn patient(address: &str) -> StoreBuilder {
+    Store::builder(address, secret()).timeout(Duration::from_secs(20)).connect_timeout(Duration::from_secs(20))
 }
 
 pub fn secret() -> Secret {

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
-use std::path::Path;
 use std::process::Output;
 
 use serde_json::{Value, json};
@@ -11,7 +9,7 @@ use serde_json::{Value, json};
 use tollgate_kit::key::Quotas;
 
 use crate::replay::naive::{self, Part, fixed_window, log, requests_of, sliding_counter, token_bucket, wait};
-use crate::replay::support::{SAMPLE, Scratch, replay, text, tollgate};
+use crate::replay::support::{SAMPLE, Scratch, replay, shared, text, tollgate};
 
 const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -132,14 +130,9 @@ fn every_figure_on_the_sample_is_that_of_a_naive_program() {
 
 #[test]
 fn every_figure_on_the_real_log_is_that_of_a_naive_program() {
-    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/apache_access.log");
-    if !log.is_file() {
-        let notice = "\nSKIPPED: comparisons on the real access log: there is no ../shared/data beside this checkout\n";
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
-        return;
-    }
-    every_algorithm(log.to_str().unwrap());
-    policies(log.to_str().unwrap());
+    let Some(log) = shared("apache_access.log") else { return };
+    every_algorithm(&log);
+    policies(&log);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::Output;
 
@@ -11,7 +10,7 @@ use tollgate_kit::key::Quotas;
 use tollgate_policy::Policy;
 
 use crate::replay::naive::{self, Part, Totals, log, token_bucket};
-use crate::replay::support::{SAMPLE, Scratch, replay, text, total};
+use crate::replay::support::{SAMPLE, Scratch, replay, shared, text, total};
 
 const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
 
@@ -117,19 +116,12 @@ fn two_dimensions_and_three_quotas_on_the_sample() {
 
 #[test]
 fn two_dimensions_and_three_quotas_on_the_real_log() {
-    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/apache_access.log");
-    if !log.is_file() {
-        // Written past the test harness, which would keep it to itself in a test that passes.
-        let notice = "\nSKIPPED: policies on the real access log: there is no ../shared/data beside this checkout\n";
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
-        return;
-    }
-    let log = log.to_str().unwrap();
+    let Some(log) = shared("apache_access.log") else { return };
     let scratch = Scratch::new("real-policies");
-    let totals = compare(&scratch, SAMPLE_POLICY, log, &sample_rules());
+    let totals = compare(&scratch, SAMPLE_POLICY, &log, &sample_rules());
     assert_eq!((totals.admitted, totals.denied), (9774, 226));
     for (name, policy, rules) in [("tight", TIGHT_POLICY, tight_rules()), ("logs", LOGS_POLICY, logs_rules())] {
-        let totals = compare(&scratch, &scratch.with(name, policy), log, &rules);
+        let totals = compare(&scratch, &scratch.with(name, policy), &log, &rules);
         let bite = totals.by_quota.iter().flatten().filter(|denied| **denied > 0).count();
         assert!(bite >= if name == "tight" { 3 } else { 2 }, "{name}: {:?}", totals.by_quota);
     }

@@ -5,14 +5,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::task::JoinSet;
 use tollgate_redis::{DecidedBy, Decision, RedisLimiter, Store};
 
 use super::{leases, limits, quota};
 use tollgate_kit::checker::{Event, Told};
-use tollgate_kit::redis::{Server, runtime, secret};
+use tollgate_kit::redis::{Server, patient, runtime};
 
 /// Tells a process that it is a client, and what it does.
 const CLIENT: &str = "TOLLGATE_TEST_CLIENT";
@@ -153,11 +153,7 @@ fn a_client() {
     let modes = [Mode::Direct, Mode::Cached, Mode::Leased];
     let mode = modes.into_iter().find(|it| format!("{it:?}") == mode).expect("a mode");
     let number: u32 = number.parse().unwrap();
-    let store = Store::builder(address, secret())
-        .timeout(Duration::from_secs(20))
-        .connect_timeout(Duration::from_secs(20))
-        .build()
-        .unwrap();
+    let store = patient(address).build().unwrap();
     let limiter = Arc::new(mode.limiter(&store));
     let file = Arc::new(File::create(Path::new(&format!("client-{number}"))).unwrap());
     let calls = if mode == Mode::Leased { u32::MAX } else { CALLS };

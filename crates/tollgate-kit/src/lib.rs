@@ -11,6 +11,7 @@ pub mod fuzz;
 pub mod joint;
 pub mod key;
 pub mod oracle;
+pub mod programs;
 mod quotas;
 #[cfg(feature = "redis")]
 pub mod redis;

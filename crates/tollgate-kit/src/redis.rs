@@ -1,14 +1,16 @@
 //! A server for tests: started on a Unix socket in a folder of its own, and stopped with the test.
 
 use std::cell::RefCell;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::{Client, Connection, ConnectionLike};
 use tollgate_redis::{Secret, Store, StoreBuilder, testing};
+
+use crate::programs::{Process, skipped};
 
 /// Names another program than `redis-server`, for instance `valkey-server`.
 const PROGRAM: &str = "TOLLGATE_REDIS_SERVER";
@@ -17,7 +19,7 @@ const PROGRAM: &str = "TOLLGATE_REDIS_SERVER";
 pub const TIME: &str = "time-of-tests";
 
 pub struct Server {
-    child: Child,
+    child: Process,
     folder: tempfile::TempDir,
     options: Vec<String>,
 }
@@ -28,10 +30,9 @@ impl Server {
         let folder = tempfile::tempdir().expect("a folder");
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         let child = match command(&folder, &options).spawn() {
-            Ok(child) => child,
+            Ok(child) => Process(child),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let line = format!("SKIPPED: there is no {}; install it, or name another by {PROGRAM}", program());
-                writeln!(std::io::stderr(), "{line}").expect("the standard error takes a line");
+                skipped(&format!("there is no {}; install it, or name another by {PROGRAM}", program()));
                 return None;
             }
             Err(error) => panic!("{}: {error}", program()),
@@ -49,7 +50,7 @@ impl Server {
 
     /// Starts it again after it was killed, on the files that it left.
     pub fn start_again(&mut self) {
-        self.child = command(&self.folder, &self.options).spawn().expect("as before");
+        self.child = Process(command(&self.folder, &self.options).spawn().expect("as before"));
         self.answers();
     }
 
@@ -109,14 +110,6 @@ fn command(folder: &tempfile::TempDir, options: &[String]) -> Command {
     command.current_dir(folder.path()).args(["--port", "0", "--unixsocket", "socket", "--save", ""]);
     command.args(["--appendonly", "no"]).args(options).stdin(Stdio::null()).stdout(Stdio::null());
     command
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It has nothing to save.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// A port of this machine that nobody listens at, and whose cluster bus (10,000 more) is a port as well.

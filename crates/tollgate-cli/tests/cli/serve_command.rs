@@ -3,7 +3,9 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{ChildStdout, Command, Output, Stdio};
+
+use tollgate_kit::programs::Process;
 
 const POLICY: &str = r#"
 [[dimension]]
@@ -29,7 +31,7 @@ fn tollgate(folder: &Path, options: &[&str]) -> Command {
 }
 
 struct Served {
-    child: Child,
+    child: Process,
     out: BufReader<ChildStdout>,
     /// What it said when it began.
     words: String,
@@ -38,7 +40,7 @@ struct Served {
 
 impl Served {
     fn start(folder: &Path, options: &[&str]) -> Self {
-        let mut child = tollgate(folder, options).spawn().unwrap();
+        let mut child = Process(tollgate(folder, options).spawn().unwrap());
         let out = BufReader::new(child.stdout.take().unwrap());
         let mut served = Self { child, out, words: String::new(), address: String::new() };
         while served.address.is_empty() {
@@ -68,13 +70,6 @@ impl Served {
         self.out.read_to_string(&mut rest).unwrap();
         assert_eq!(self.child.wait().unwrap().code(), Some(0), "{rest}");
         rest
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

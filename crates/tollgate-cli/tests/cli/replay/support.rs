@@ -11,9 +11,7 @@ pub(crate) const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../exam
 pub(crate) fn shared(file: &str) -> Option<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(file);
     if !path.is_file() {
-        // Written past the test harness, which would keep it to itself in a test that passes.
-        let notice = "\nSKIPPED: the real access log: there is no ../shared/data beside this checkout\n";
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
+        tollgate_kit::programs::skipped("the real access log: there is no ../shared/data beside this checkout");
         return None;
     }
     Some(path.to_str().unwrap().to_owned())

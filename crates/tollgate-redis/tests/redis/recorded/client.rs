@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,6 +12,7 @@ use tollgate_redis::{DecidedBy, Decision, RedisLimiter, Store};
 
 use super::{leases, limits, quota};
 use tollgate_kit::checker::{Event, Told};
+use tollgate_kit::programs::Process;
 use tollgate_kit::redis::{Server, patient, runtime};
 
 /// Tells a process that it is a client, and what it does.
@@ -107,7 +108,7 @@ impl Record {
 
 /// A client as its parent has it.
 pub(crate) struct Client {
-    pub(crate) child: Child,
+    pub(crate) child: Process,
     file: PathBuf,
 }
 
@@ -120,7 +121,7 @@ impl Client {
             .args(["--exact", "recorded::client::a_client"])
             .env(CLIENT, format!("{mode:?} {number} {}", server.address()));
         command.current_dir(folder).stdout(Stdio::null());
-        Self { child: command.spawn().expect("this test, once more"), file }
+        Self { child: Process(command.spawn().expect("this test, once more")), file }
     }
 
     /// What it has done until its end.
@@ -134,14 +135,6 @@ impl Client {
         let text = std::fs::read_to_string(&self.file).unwrap_or_default();
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         text[..whole].lines().map(Record::read).collect()
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{Decision, Limiter, Penalty, Quota};
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 #[derive(Debug, Clone, Copy)]
 enum Op {

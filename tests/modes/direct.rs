@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{DirectLimiter, Limiter, Penalty, Quota};
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 use crate::naive;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{Decision, DenialReason, JointError, JointLimiter, Penalty, Quota};
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 use crate::naive::{self, Key, Rule};
 

@@ -10,7 +10,7 @@ use tollgate_kit::driver::{Cost, Op, Pair};
 use tollgate_kit::facade::Facade;
 use tollgate_kit::oracle::{AtCap, Rule};
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const HOUR: u64 = 3_600_000_000_000;
 

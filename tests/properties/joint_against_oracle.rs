@@ -10,7 +10,7 @@ use tollgate_kit::key::{Key, Quotas};
 use tollgate_kit::oracle::Rule;
 use tollgate_kit::oracle::meter::Meter;
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const DIMENSIONS: usize = 5;
 

@@ -11,7 +11,7 @@ use tollgate_kit::oracle::meter::Meter;
 use proptest::prelude::*;
 use tollgate::{AtKeyCap, Denial, DenialReason, JointLimiter, Limiter, Status};
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 #[derive(Debug, Clone)]
 enum Op {

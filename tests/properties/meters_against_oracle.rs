@@ -12,7 +12,7 @@ use tollgate_kit::driver::{Cost, Op};
 use tollgate_kit::facade::Facade;
 use tollgate_kit::oracle::meter::Meter;
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const HOUR: u64 = 3_600_000_000_000;
 const YEAR: u64 = 365 * 24 * HOUR;

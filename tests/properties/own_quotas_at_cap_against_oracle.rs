@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{AtKeyCap, Decision, DenialReason, Limiter};
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 use tollgate_kit::key::first;
 use tollgate_kit::oracle::{Log, Rule};
 

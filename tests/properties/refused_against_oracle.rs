@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{ChangeError, DirectLimiter, Limiter, Quota};
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 use tollgate_kit::reservations::Naive;
 use tollgate_kit::reservations::account::Account;
 

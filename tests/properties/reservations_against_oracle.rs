@@ -11,7 +11,7 @@ use tollgate_kit::reservations::{Naive, Number};
 use proptest::prelude::*;
 use tollgate::{Limiter, Quota, Receipt};
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const KEY: &str = "alice";
 

@@ -3,7 +3,7 @@
 //! the library, so no mistake of it can be repeated here.
 
 pub mod checker;
-pub mod counted_clock;
+pub mod clocks;
 pub mod driver;
 pub mod facade;
 #[cfg(any(feature = "fuzz", feature = "policy"))]

@@ -27,7 +27,7 @@ use tollgate::{
     AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, Quota, QuotaStatus, Status,
 };
 
-use tollgate_kit::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 use elapsed::Lived;
 use tollgate_kit::driver::op::{Call, Said, length};

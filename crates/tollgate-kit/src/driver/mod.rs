@@ -9,7 +9,7 @@ pub mod op;
 
 use tollgate::{AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, QuotaStatus, Status};
 
-use crate::counted_clock::CountedClock;
+use crate::clocks::CountedClock;
 use crate::facade::Facade;
 
 use crate::oracle::{

@@ -6,7 +6,7 @@ use std::ops::Range;
 use arbitrary::{Arbitrary, Unstructured};
 use tollgate::{Clock, Quota};
 
-use crate::counted_clock::CountedClock;
+use crate::clocks::CountedClock;
 use crate::driver::{Cost, Op, Pair, Step};
 use crate::facade::Facade;
 use crate::oracle::{AtCap, Rule};

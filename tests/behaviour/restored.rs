@@ -79,6 +79,24 @@ fn apply(limiter: &Limiter<u32, MockClock>, kind: usize, op: Op) -> String {
     }
 }
 
+/// Does the same with both.
+fn go_on_alike(
+    both: &[&Limiter<u32, MockClock>; 2],
+    kind: usize,
+    op: Op,
+    clock: &MockClock,
+) -> Result<(), TestCaseError> {
+    let [restored, live] = both;
+    prop_assert_eq!(apply(restored, kind, op), apply(live, kind, op), "{:?}", op);
+    if let Op::Advance(by) = op {
+        clock.advance(nanos(by));
+    }
+    for key in 0..KEYS {
+        prop_assert_eq!(format!("{:?}", restored.peek(key)), format!("{:?}", live.peek(key)), "{}", key);
+    }
+    Ok(())
+}
+
 fn builder(quotas: &[Quota], penalty: Option<Penalty>, clock: &MockClock) -> LimiterBuilder<u32, MockClock> {
     let builder = quotas[1..].iter().fold(Limiter::builder(quotas[0]), |builder, quota| builder.and(*quota));
     let builder = builder.keys_with_quotas(8).clock(clock.clone());
@@ -118,13 +136,7 @@ proptest! {
         // Of refused requests, the live one may remember more for a larger limit.
         let is_left_out = |op: &Op| kind == 2 && matches!(op, Op::SetAll(_) | Op::SetOf { .. });
         for op in after.into_iter().filter(|op| !is_left_out(op)) {
-            prop_assert_eq!(apply(&restored, kind, op), apply(&live, kind, op), "{:?}", op);
-            if let Op::Advance(by) = op {
-                clock.advance(nanos(by));
-            }
-            for key in 0..KEYS {
-                prop_assert_eq!(format!("{:?}", restored.peek(key)), format!("{:?}", live.peek(key)), "{}", key);
-            }
+            go_on_alike(&[&restored, &live], kind, op, &clock)?;
         }
     }
 }
@@ -207,13 +219,7 @@ proptest! {
         let restored = builder(&quotas(kind, other), None, &clock).restore_after(&snapshot, nanos(down));
         let restored = restored.expect("a log may have other limits and windows");
         for op in after {
-            prop_assert_eq!(apply(&restored, kind, op), apply(&live, kind, op), "{:?}", op);
-            if let Op::Advance(by) = op {
-                clock.advance(nanos(by));
-            }
-            for key in 0..KEYS {
-                prop_assert_eq!(format!("{:?}", restored.peek(key)), format!("{:?}", live.peek(key)), "{}", key);
-            }
+            go_on_alike(&[&restored, &live], kind, op, &clock)?;
         }
     }
 }

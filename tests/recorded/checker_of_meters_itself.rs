@@ -5,15 +5,10 @@
 use proptest::prelude::*;
 use tollgate_kit::checker::meters::Fault;
 use tollgate_kit::checker::{Event, Told};
-use tollgate_kit::oracle::meter::{Meter, Naive};
+use tollgate_kit::key::Quotas;
+use tollgate_kit::oracle::meter::Meter;
 
-fn admitted(before: u64, after: u64) -> Event {
-    Event { key: 0, cost: 1, before, after, told: Told::Admitted }
-}
-
-fn denied(before: u64, after: u64, retry_after: u64) -> Event {
-    Event { key: 0, cost: 1, before, after, told: Told::Denied { retry_after, quota: 0 } }
-}
+use crate::by_hand::{admitted, costs, denied, simulate};
 
 /// Two permits, and one more every ten nanoseconds.
 const BUCKET: Meter = Meter::TokenBucket { capacity: 2, refill: 1, per: 10, start: 2 };
@@ -81,27 +76,6 @@ fn a_windows_faults_are_caught() {
     assert!(many(4).is_ok() && matches!(many(5), Err(Fault::OverAdmitted { permits: 5, .. })));
 }
 
-/// What a limiter does by this oracle, one request (pause before it, cost) after the other.
-fn simulate(meter: Meter, requests: &[(u64, u32)]) -> Vec<Event> {
-    let (mut naive, mut now) = (Naive::new(meter, 0, 0), 0);
-    let mut event = |&(pause, cost): &(u64, u32)| {
-        now += pause;
-        let told = if naive.admits(now, cost) {
-            naive.grant(now, cost);
-            Told::Admitted
-        } else {
-            let retry_after = (1..).find(|wait| naive.admits(now + wait, cost)).expect("at some time");
-            Told::Denied { retry_after, quota: 0 }
-        };
-        Event { key: 0, cost, before: now, after: now, told }
-    };
-    requests.iter().map(&mut event).collect()
-}
-
-fn costs(requests: &[(u64, u32)], limit: u32) -> Vec<(u64, u32)> {
-    requests.iter().map(|&(pause, cost)| (pause, 1 + cost % limit)).collect()
-}
-
 fn off_by_one(event: Event, more: bool) -> Event {
     let Told::Denied { retry_after, quota } = event.told else { panic!("{event:?}") };
     let retry_after = if more { retry_after + 1 } else { retry_after - 1 };
@@ -138,7 +112,7 @@ proptest! {
         flip in any::<prop::sample::Index>(),
     ) {
         let meter = Meter::TokenBucket { capacity, refill, per, start: capacity };
-        let events = simulate(meter, &costs(&requests, capacity));
+        let events = simulate(&Quotas::Meter(meter), &costs(&requests, capacity));
         each_fault_is_caught(&events, flip, |events| meter.check(events, 0).is_ok())?;
     }
 
@@ -150,7 +124,7 @@ proptest! {
         flip in any::<prop::sample::Index>(),
     ) {
         let meter = Meter::FixedWindow { limit, window, phase: Some(0) };
-        let events = simulate(meter, &costs(&requests, limit));
+        let events = simulate(&Quotas::Meter(meter), &costs(&requests, limit));
         each_fault_is_caught(&events, flip, |events| meter.check(events, 0).is_ok())?;
     }
 
@@ -163,7 +137,7 @@ proptest! {
         requests in prop::collection::vec((0_u64..20, any::<u32>()), 1..120),
     ) {
         let meter = Meter::FixedWindow { limit, window, phase: None };
-        let events = simulate(meter, &costs(&requests, limit));
+        let events = simulate(&Quotas::Meter(meter), &costs(&requests, limit));
         let checked = meter.check(&events, 0);
         prop_assert!(checked.is_ok(), "{:?}", checked);
     }

@@ -1,5 +1,6 @@
 //! Runs of real threads, recorded and checked afterwards, and the checkers on runs with faults.
 
+mod by_hand;
 mod checker_itself;
 mod checker_of_meters_itself;
 mod joint_recorded_runs;

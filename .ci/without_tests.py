@@ -6,6 +6,7 @@ that are not published out of it, and the dependencies of tests, examples and be
 
 import pathlib
 import re
+import shutil
 import sys
 
 ROOT = pathlib.Path(sys.argv[1])
@@ -20,5 +21,8 @@ def is_for_tests(name):
 for manifest in [ROOT / "Cargo.toml", *ROOT.glob("crates/*/Cargo.toml")]:
     text = manifest.read_text()
     text = TABLE.sub(lambda t: "" if is_for_tests(t["name"]) else t[0], text)
+    if re.search("^publish = false$", text, re.MULTILINE):
+        shutil.rmtree(manifest.parent)
+        continue
     text = re.sub(r"^members = .*$", 'members = [".", "crates/*"]', text, flags=re.MULTILINE)
     manifest.write_text(text)

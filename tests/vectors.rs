@@ -2,20 +2,17 @@
 //!
 //! `vectors/<algorithm>.json` holds facts: inputs and expected answers, each case with the
 //! repository, the test and the commit that it comes from. What the fields mean is told in
-//! `vectors/format.rs`. Every difference to a source is named there, and listed on the standard
+//! `tollgate_kit::vectors`. Every difference to a source is named there, and listed on the standard
 //! error of every run.
-
-#[path = "vectors/format.rs"]
-mod format;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use format::{Ask, Case, Expect, Fault, read};
 use serde_json::Value;
 use tollgate::{Algorithm, BuildError, Decision, Limiter, MockClock, Status};
+use tollgate_kit::vectors::{Ask, Case, Expect, Fault, read};
 
 type Keyed = Limiter<str, MockClock>;
 

@@ -10,7 +10,9 @@ use tollgate::{
     Absent, Algorithm, BuildError, Clock, CostExceedsLimit, Decision, DirectLimiter, JointError, JointLimiter, Limiter,
     MAX_DIMENSIONS, MAX_KEY_CAP, MockClock, Quota, QuotaError, ReserveError,
 };
+use tollgate_kit::facade::each;
 
+const KEY: &[Option<u32>] = &[Some(7)];
 const NANOSECOND: Duration = Duration::from_nanos(1);
 const DECADE: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
@@ -258,51 +260,42 @@ fn a_bad_quota_is_named_before_a_bad_cap() {
 
 #[test]
 fn a_cost_of_zero_is_admitted_and_charges_nothing_even_when_nothing_is_left() {
-    let builder = Limiter::<str>::builder(Quota::per_minute(1)).clock(MockClock::new()).count_decisions(true);
-    let limiter = builder.build().expect("a good quota");
-    assert_eq!(limiter.try_acquire_n("alice", 0).map(|decision| decision.is_admitted()), Ok(true));
-    assert_eq!(limiter.counts().live_keys, 0, "to ask for nothing makes no key live");
-    assert!(limiter.try_acquire("alice").is_admitted());
-    assert!(limiter.try_acquire("alice").is_denied());
-    for _ in 0..3 {
-        let status = limiter.try_acquire_n_status("alice", 0).expect("zero is no error");
-        assert!(status.is_admitted());
-        assert_eq!((status.remaining(), status.reset_after()), (0, Duration::from_secs(60)));
-        assert_eq!(limiter.try_acquire_n("alice", 0).map(|decision| decision.is_admitted()), Ok(true));
+    for limiter in each(&[Quota::per_minute(1)], MockClock::new) {
+        assert_eq!(limiter.acquire(KEY, 0).map(|decision| decision.is_admitted()), Ok(true));
+        assert_eq!(limiter.counts().live_keys, 0, "to ask for nothing makes no key live");
+        assert!(limiter.acquire_one(KEY).is_admitted());
+        assert!(limiter.acquire_one(KEY).is_denied());
+        for _ in 0..3 {
+            let status = limiter.status(KEY, 0).expect("zero is no error");
+            assert!(status.is_admitted());
+            assert_eq!((status.remaining(), status.reset_after()), (0, Duration::from_secs(60)));
+            assert_eq!(limiter.acquire(KEY, 0).map(|decision| decision.is_admitted()), Ok(true));
+        }
+        let counted = limiter.counts().decisions.expect("asked for");
+        assert_eq!((counted.admitted, counted.denied), (1, 1), "a cost of zero does not count");
+        assert_eq!(limiter.peek(KEY).remaining(), 0);
     }
-    let counted = limiter.counts().decisions.expect("asked for");
-    assert_eq!((counted.admitted, counted.denied), (1, 1), "a cost of zero does not count");
-
-    let direct = DirectLimiter::with_clock(Quota::per_minute(1), MockClock::new()).expect("a good quota");
-    assert!(direct.try_acquire().is_admitted());
-    assert_eq!(direct.try_acquire_n(0).map(|decision| decision.is_admitted()), Ok(true));
-    assert_eq!(direct.peek().remaining(), 0);
 }
 
 #[test]
 fn a_cost_past_the_limit_is_an_error_of_its_own_and_charges_nothing() {
-    let builder = Limiter::<str>::builder(Quota::per_minute(5)).clock(MockClock::new()).count_decisions(true);
-    let limiter = builder.build().expect("a good quota");
-    let direct = DirectLimiter::with_clock(Quota::per_minute(5), MockClock::new()).expect("a good quota");
-    for cost in [6, u32::MAX] {
-        let errors: [CostExceedsLimit; 6] = [
-            limiter.try_acquire_n("alice", cost).expect_err("too much"),
-            limiter.try_acquire_n_status("alice", cost).expect_err("too much"),
-            limiter.peek_n("alice", cost).expect_err("too much"),
-            direct.try_acquire_n(cost).expect_err("too much"),
-            direct.try_acquire_n_status(cost).expect_err("too much"),
-            direct.peek_n(cost).expect_err("too much"),
-        ];
-        for error in errors {
-            assert_eq!((error.cost(), error.limit()), (cost, 5));
-            let expected = "can never be admitted under a limit of 5: ask for at most 5";
-            assert_eq!(error.to_string(), format!("a request of cost {cost} {expected}"));
+    for limiter in each(&[Quota::per_minute(5)], MockClock::new) {
+        for cost in [6, u32::MAX] {
+            let errors: [CostExceedsLimit; 3] = [
+                limiter.acquire(KEY, cost).expect_err("too much"),
+                limiter.status(KEY, cost).expect_err("too much"),
+                limiter.peek_n(KEY, cost).expect_err("too much"),
+            ];
+            for error in errors {
+                assert_eq!((error.cost(), error.limit()), (cost, 5));
+                let expected = "can never be admitted under a limit of 5: ask for at most 5";
+                assert_eq!(error.to_string(), format!("a request of cost {cost} {expected}"));
+            }
         }
+        let (counts, left) = (limiter.counts(), limiter.peek(KEY).remaining());
+        let counted = counts.decisions.expect("asked for");
+        assert_eq!((left, counts.live_keys, counted.admitted, counted.denied), (5, 0, 0, 0));
     }
-    assert_eq!((limiter.peek("alice").remaining(), direct.peek().remaining()), (5, 5));
-    let counts = limiter.counts();
-    let counted = counts.decisions.expect("asked for");
-    assert_eq!((counts.live_keys, counted.admitted, counted.denied), (0, 0, 0));
 }
 
 #[test]

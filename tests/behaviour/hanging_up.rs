@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tollgate::{DirectLimiter, JointLimiter, Limiter, Quota, Receipt, ReserveError};
+use tollgate::{JointLimiter, Limiter, MonotonicClock, Quota, Receipt, ReserveError};
+use tollgate_kit::facade::{Facade, each};
 
 const LIMIT: u32 = 5;
 const QUOTA: Quota = Quota::per_hour(LIMIT);
@@ -69,30 +70,18 @@ fn play(charge: impl Fn() -> Result<Receipt, ReserveError>, refund: impl Fn(Rece
 
 #[test]
 fn thirty_that_hang_up_start_five_checks() {
-    let limiter = Limiter::<str>::new(QUOTA).unwrap();
-    let charge = || Ok(limiter.reserve("alice", 1, Duration::ZERO)?.commit());
-    play(charge, |receipt| limiter.refund(receipt).unwrap());
+    let two = JointLimiter::<[u32]>::builder().dimension("user", [QUOTA]).dimension("address", [Quota::per_hour(100)]);
+    let two: Box<dyn Facade> = Box::new(two.build().unwrap());
+    for (limiter, keys) in each(&[QUOTA], MonotonicClock::new).into_iter().map(|it| (it, 1)).chain([(two, 2)]) {
+        let charge = || Ok(limiter.reserve(&[Some(7); 2][..keys], 1)?.1);
+        play(charge, |receipt| limiter.refund(receipt));
+    }
 }
 
 #[test]
 fn thirty_that_hang_up_start_five_checks_by_an_arc() {
     let limiter = Arc::new(Limiter::<str>::new(QUOTA).unwrap());
     let charge = || Ok(limiter.reserve_owned("alice", 1, Duration::ZERO)?.commit());
-    play(charge, |receipt| limiter.refund(receipt).unwrap());
-}
-
-#[test]
-fn thirty_that_hang_up_start_five_checks_by_a_direct_limiter() {
-    let limiter = DirectLimiter::new(QUOTA).unwrap();
-    let charge = || Ok(limiter.reserve(1, Duration::ZERO)?.commit());
-    play(charge, |receipt| limiter.refund(receipt).unwrap());
-}
-
-#[test]
-fn thirty_that_hang_up_start_five_checks_in_several_dimensions() {
-    let builder = JointLimiter::<(String, u32)>::builder().dimension("user", [QUOTA]);
-    let limiter = builder.dimension("address", [Quota::per_hour(100)]).build().unwrap();
-    let charge = || Ok(limiter.reserve(("alice", 7), 1)?.commit());
     play(charge, |receipt| limiter.refund(receipt).unwrap());
 }
 

@@ -1,11 +1,11 @@
 //! Statuses that a hint denies: beside a look, which reads no hint.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{Clock, Limiter, MockClock, Quota, Status};
+use tollgate::{Limiter, MockClock, Quota, Status};
+use tollgate_kit::clocks::HookedClock;
 
 fn told(status: &Status) -> (Option<Duration>, u32, Duration, Duration) {
     (status.retry_after(), status.remaining(), status.next_after(), status.reset_after())
@@ -36,38 +36,23 @@ fn a_status_by_a_hint_tells_no_end_of_a_permit_that_was_refunded() {
     }
 }
 
-static LIMITER: OnceLock<Limiter<str, Stalls>> = OnceLock::new();
-static NOW: AtomicU64 = AtomicU64::new(0);
-static STALLS: AtomicBool = AtomicBool::new(false);
-
-/// A thread that stops right behind its reading of the clock, while others go on.
-struct Stalls;
-
-impl Clock for Stalls {
-    fn now(&self) -> u64 {
-        let reading = NOW.load(Ordering::SeqCst);
-        if STALLS.swap(false, Ordering::SeqCst) {
-            let limiter = LIMITER.get().unwrap();
-            for (time, admits) in [(106, true), (111, true), (112, false)] {
-                NOW.store(time, Ordering::SeqCst);
-                assert_eq!(limiter.try_acquire("alice").is_admitted(), admits, "at {time}");
-            }
-        }
-        reading
-    }
-}
-
 #[test]
 fn a_status_by_a_hint_of_a_later_word_is_of_one_instant() {
     let quota = Quota::new(2, Duration::from_nanos(100));
-    let _ = LIMITER.set(Limiter::builder(quota).clock(Stalls).build().unwrap());
-    let limiter = LIMITER.get().unwrap();
+    let clock = HookedClock::new();
+    let limiter = Arc::new(Limiter::<str>::builder(quota).clock(clock.clone()).build().unwrap());
     for time in [5, 10] {
-        NOW.store(time, Ordering::SeqCst);
+        clock.set(time);
         assert!(limiter.try_acquire("alice").is_admitted());
     }
-    NOW.store(50, Ordering::SeqCst);
-    STALLS.store(true, Ordering::SeqCst);
+    clock.set(50);
+    let (others, time) = (Arc::clone(&limiter), clock.clone());
+    clock.at_next_reading(move || {
+        for (now, admits) in [(106, true), (111, true), (112, false)] {
+            time.set(now);
+            assert_eq!(others.try_acquire("alice").is_admitted(), admits, "at {now}");
+        }
+    });
     let status = limiter.try_acquire_status("alice");
     assert!(status.is_denied());
     // The stamps are 106 and 111, whichever reading the waits are counted from.

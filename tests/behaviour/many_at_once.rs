@@ -1,10 +1,10 @@
 //! `try_acquire_many` answers as so many calls of `try_acquire` do, one after the other.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, Clock, Decision, DefaultFingerprinter, JointLimiter, Limiter, MockClock, Quota};
+use tollgate::{AtKeyCap, Decision, DefaultFingerprinter, JointLimiter, Limiter, MockClock, Quota};
+use tollgate_kit::clocks::CountedClock;
 
 fn limiter(quota: Quota, clock: &MockClock, key_cap: usize) -> Limiter<u16, MockClock> {
     let builder = Limiter::builder(quota).clock(clock.clone()).key_cap(key_cap).at_key_cap(AtKeyCap::Deny);
@@ -45,17 +45,6 @@ fn keys_of_a_log_and_of_a_bucket_are_decided_together() {
     }
 }
 
-/// A clock that stands still, and panics if it is read too often: a request goes on for ever.
-#[derive(Debug, Default)]
-struct Patience(AtomicU32);
-
-impl Clock for Patience {
-    fn now(&self) -> u64 {
-        assert!(self.0.fetch_add(1, Ordering::Relaxed) < 100_000, "the request goes on for ever");
-        0
-    }
-}
-
 /// Each key needs a ring that alone takes more room than a small table has for rings.
 #[test]
 fn keys_of_one_table_that_need_large_rings_are_granted_together() {
@@ -63,7 +52,7 @@ fn keys_of_one_table_that_need_large_rings_are_granted_together() {
     // So few keys have one table.
     let builder = JointLimiter::<(u32, u32, u32)>::builder().key_cap(63).dimension("user", quotas());
     let builder = builder.dimension("tenant", quotas()).dimension("path", quotas());
-    let limiter = builder.clock(Patience::default()).build().unwrap();
+    let limiter = builder.clock(CountedClock::new()).build().unwrap();
     for key in 0..10 {
         assert!(limiter.try_acquire_n((key, key, key), 600).unwrap().is_admitted());
         assert!(limiter.try_acquire_n((key, key, key), 600).unwrap().is_denied());
@@ -75,7 +64,7 @@ fn keys_of_one_table_that_need_large_rings_are_granted_together() {
 fn a_cost_above_the_limit_is_an_error_also_without_a_place() {
     for at_cap in [AtKeyCap::Deny, AtKeyCap::Admit] {
         let builder = Limiter::<str>::builder(Quota::per_minute(5)).key_cap(1).at_key_cap(at_cap);
-        let limiter = builder.clock(Patience::default()).build().expect("a good quota");
+        let limiter = builder.clock(CountedClock::new()).build().expect("a good quota");
         assert!(limiter.try_acquire("alice").is_admitted());
         assert!(limiter.try_acquire_n("bob", 6).is_err());
         assert!(limiter.try_acquire_n_status("bob", 6).is_err());

@@ -4,11 +4,10 @@
 mod clocks;
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tollgate::{Clock, DirectLimiter, JointError, JointLimiter, Limiter, MockClock, Quota, Receipt, ReserveError};
+use tollgate::{DirectLimiter, JointError, JointLimiter, Limiter, MockClock, Quota, Receipt, ReserveError};
+use tollgate_kit::clocks::HookedClock;
 
 const SECOND: Duration = Duration::from_secs(1);
 const TEN: Duration = Duration::from_secs(10);

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tollgate::{
-    Absent, Clock, DenialReason, JointLimiter, Limiter, LimiterBuilder, MockClock, Penalty, Quota, RestoreError,
-    Snapshot,
+    Absent, DenialReason, JointLimiter, Limiter, LimiterBuilder, MockClock, Penalty, Quota, RestoreError, Snapshot,
 };
+use tollgate_kit::clocks::HookedClock;
 
 const SECOND: Duration = Duration::from_secs(1);
 const KEYS: u32 = 4;
@@ -79,6 +79,24 @@ fn apply(limiter: &Limiter<u32, MockClock>, kind: usize, op: Op) -> String {
     }
 }
 
+/// Does the same with both.
+fn go_on_alike(
+    both: &[&Limiter<u32, MockClock>; 2],
+    kind: usize,
+    op: Op,
+    clock: &MockClock,
+) -> Result<(), TestCaseError> {
+    let [restored, live] = both;
+    prop_assert_eq!(apply(restored, kind, op), apply(live, kind, op), "{:?}", op);
+    if let Op::Advance(by) = op {
+        clock.advance(nanos(by));
+    }
+    for key in 0..KEYS {
+        prop_assert_eq!(format!("{:?}", restored.peek(key)), format!("{:?}", live.peek(key)), "{}", key);
+    }
+    Ok(())
+}
+
 fn builder(quotas: &[Quota], penalty: Option<Penalty>, clock: &MockClock) -> LimiterBuilder<u32, MockClock> {
     let builder = quotas[1..].iter().fold(Limiter::builder(quotas[0]), |builder, quota| builder.and(*quota));
     let builder = builder.keys_with_quotas(8).clock(clock.clone());
@@ -118,13 +136,7 @@ proptest! {
         // Of refused requests, the live one may remember more for a larger limit.
         let is_left_out = |op: &Op| kind == 2 && matches!(op, Op::SetAll(_) | Op::SetOf { .. });
         for op in after.into_iter().filter(|op| !is_left_out(op)) {
-            prop_assert_eq!(apply(&restored, kind, op), apply(&live, kind, op), "{:?}", op);
-            if let Op::Advance(by) = op {
-                clock.advance(nanos(by));
-            }
-            for key in 0..KEYS {
-                prop_assert_eq!(format!("{:?}", restored.peek(key)), format!("{:?}", live.peek(key)), "{}", key);
-            }
+            go_on_alike(&[&restored, &live], kind, op, &clock)?;
         }
     }
 }
@@ -207,13 +219,7 @@ proptest! {
         let restored = builder(&quotas(kind, other), None, &clock).restore_after(&snapshot, nanos(down));
         let restored = restored.expect("a log may have other limits and windows");
         for op in after {
-            prop_assert_eq!(apply(&restored, kind, op), apply(&live, kind, op), "{:?}", op);
-            if let Op::Advance(by) = op {
-                clock.advance(nanos(by));
-            }
-            for key in 0..KEYS {
-                prop_assert_eq!(format!("{:?}", restored.peek(key)), format!("{:?}", live.peek(key)), "{}", key);
-            }
+            go_on_alike(&[&restored, &live], kind, op, &clock)?;
         }
     }
 }
@@ -356,36 +362,23 @@ fn more_blocked_keys_than_there_is_room_for_are_an_error() {
     assert_eq!(small.restore(&live.snapshot()).err(), Some(RestoreError::TooManyKeys { keys: 10 }));
 }
 
-type Hooked = Limiter<u32, Hook>;
-type Armed = (Arc<Hooked>, fn(&Hooked));
-
-/// A clock that changes quotas the first time that it is read after it was armed.
-#[derive(Clone, Default)]
-struct Hook {
-    armed: Arc<OnceLock<Armed>>,
-    is_done: Arc<OnceLock<()>>,
-}
-
-impl Clock for Hook {
-    fn now(&self) -> u64 {
-        if let Some((limiter, change)) = self.armed.get()
-            && self.is_done.set(()).is_ok()
-        {
-            change(limiter);
-        }
-        1 << 40
-    }
-}
+type Hooked = Limiter<u32, HookedClock>;
 
 /// A limiter whose quotas change while a snapshot is taken, and one that is restored from it.
 fn changed_meanwhile(change: fn(&Hooked)) -> (Arc<Hooked>, Hooked) {
-    let hook = Hook::default();
-    let built = |quota| Limiter::<u32>::builder(quota).keys_with_quotas(4).clock(hook.clone());
+    let clock = HookedClock::new();
+    clock.set(1 << 40);
+    let built = |quota| Limiter::<u32>::builder(quota).keys_with_quotas(4).clock(clock.clone());
     let live = Arc::new(built(Quota::token_bucket(10, 1, SECOND)).build().unwrap());
     assert!((0..KEYS).all(|key| live.try_acquire_n(key, 10).unwrap().is_admitted()));
-    assert!(hook.armed.set((Arc::clone(&live), change)).is_ok());
+    let (changes, is_done) = (Arc::clone(&live), Arc::new(OnceLock::new()));
+    let done = Arc::clone(&is_done);
+    clock.at_next_reading(move || {
+        change(&changes);
+        done.set(()).expect("once");
+    });
     let snapshot = live.snapshot();
-    assert!(hook.is_done.get().is_some());
+    assert!(is_done.get().is_some());
     let restored = built(live.quotas()[0]).restore_after(&snapshot, Duration::ZERO).expect("the quotas in force");
     (live, restored)
 }

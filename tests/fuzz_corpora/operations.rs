@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::bodies::operations::Script;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use tollgate_kit::fuzz::operations::Script;
 
 /// Fewer seeds than this would mean that the corpus was not found or no longer says anything.
 const LEAST_SEEDS: usize = 20;

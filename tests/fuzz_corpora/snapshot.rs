@@ -4,11 +4,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::bodies;
-use crate::bodies::snapshot::Read;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use tollgate_kit::fuzz::snapshot::{Read, good, read};
 
 fn corpus() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "fuzz", "corpus", "snapshot"].iter().collect()
@@ -19,7 +18,7 @@ fn every_seed_of_the_corpus() {
     let (mut refused, mut unfit, mut restored) = (0, 0, 0);
     for seed in fs::read_dir(corpus()).expect("the corpus is part of the repository") {
         let path = seed.expect("a readable directory").path();
-        match bodies::snapshot::read(&fs::read(&path).expect("a readable seed")) {
+        match read(&fs::read(&path).expect("a readable seed")) {
             Ok(Read::Refused | Read::Nothing) => refused += 1,
             Ok(Read::Snapshot) => unfit += 1,
             Ok(Read::Restored) => restored += 1,
@@ -37,10 +36,10 @@ fn every_seed_of_the_corpus() {
 fn good_ones_are_restored() {
     for which in 0..9 {
         // As it is, its contents, and no damage to it.
-        let good = bodies::snapshot::good(which.into());
+        let good = good(which.into());
         let inputs = [[&[0], good.as_slice()].concat(), [&[5], &good[36..]].concat(), vec![which << 2 | 2]];
         for input in inputs {
-            assert_eq!(bodies::snapshot::read(&input), Ok(Read::Restored), "{which}, {}", input[0]);
+            assert_eq!(read(&input), Ok(Read::Restored), "{which}, {}", input[0]);
         }
     }
 }
@@ -52,7 +51,7 @@ fn random_damage() {
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let result = runner.run(&(0_u8..9, 0_u8..4, vec(any::<u8>(), 0..30)), |(which, what, told)| {
         let input = [&[which << 2 | what], told.as_slice()].concat();
-        bodies::snapshot::read(&input).map(drop).map_err(TestCaseError::fail)
+        read(&input).map(drop).map_err(TestCaseError::fail)
     });
     if let Err(failure) = result {
         panic!("{failure}");

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use tollgate::{Decision, Denial, DenialReason, Limiter, ListError, Penalty, Quota, Status};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 use crate::naive::{self, Answer, Numbers, Oracle, Rule, Why};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{Decision, Limiter, Penalty, Quota};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 #[derive(Debug, Clone, Copy)]
 enum Op {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{DirectLimiter, Limiter, Penalty, Quota};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 use crate::naive;
 

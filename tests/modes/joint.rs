@@ -10,9 +10,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{Decision, DenialReason, JointError, JointLimiter, Penalty, Quota};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
-use crate::naive;
+use crate::naive::{self, Key, Rule};
 
 const DIMENSIONS: usize = 3;
 const WINDOWS: [u64; DIMENSIONS] = [10, 35, 100];
@@ -21,14 +21,6 @@ const KEYS: u32 = 3;
 
 type Keys = [Option<u32>; DIMENSIONS];
 type Name = (usize, u32);
-
-/// Lists of times that are never pruned.
-#[derive(Debug, Clone, Default)]
-struct Key {
-    granted: Vec<u64>,
-    denied: Vec<u64>,
-    blocked: Vec<u64>,
-}
 
 /// What a request is told.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,10 +44,6 @@ struct Oracle {
     begun: u64,
 }
 
-fn live(stamps: &[u64], now: u64, window: u64) -> usize {
-    stamps.iter().filter(|&&stamp| now < stamp + window).count()
-}
-
 fn named(keys: &Keys) -> impl Iterator<Item = Name> {
     keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, (*key)?)))
 }
@@ -72,14 +60,11 @@ impl Oracle {
     /// What is in the way of this key, and the first time after now at which nothing is.
     fn in_the_way(&self, name: Name, now: u64, cost: usize) -> Option<(bool, u64)> {
         let key = self.keys.get(&name).cloned().unwrap_or_default();
-        let (window, blocked_for) = (WINDOWS[name.0], self.penalties[name.0].map_or(0, |it| it.blocked_for));
-        let fits = |then| live(&key.granted, then, window) + cost <= self.limit(name);
-        let is_blocked = |then| live(&key.blocked, then, blocked_for) > 0;
-        let ends = key.granted.iter().map(|stamp| stamp + window);
-        let mut moments: Vec<u64> = ends.chain(key.blocked.iter().map(|stamp| stamp + blocked_for)).collect();
-        moments.retain(|&then| then > now && fits(then) && !is_blocked(then));
-        let wait = || moments.iter().min().expect("everything expires") - now;
-        (is_blocked(now) || !fits(now)).then(|| (is_blocked(now), wait()))
+        let rules = [Rule { limit: self.limit(name), window: WINDOWS[name.0] }];
+        let blocked_for = self.penalties[name.0].map_or(0, |it| it.blocked_for);
+        let is_blocked = key.is_blocked(now, blocked_for);
+        let is_in_the_way = is_blocked || !key.fits(&rules, now, cost);
+        is_in_the_way.then(|| (is_blocked, key.wait(&rules, blocked_for, now, cost)))
     }
 
     fn look(&self, keys: &Keys, now: u64, cost: usize) -> Told {
@@ -104,19 +89,13 @@ impl Oracle {
         match &told {
             Told::Charged => {
                 for name in self.asked(keys) {
-                    self.keys.entry(name).or_default().granted.extend(std::iter::repeat_n(now, cost));
+                    self.keys.entry(name).or_default().grant(now, cost);
                 }
             }
             Told::Denied(ways) if !ways.iter().flatten().any(|(is_block, _)| *is_block) => {
                 for name in self.asked(keys).into_iter().filter(|name| ways[name.0].is_some()) {
                     let Some(penalty) = self.penalties[name.0] else { continue };
-                    let key = self.keys.entry(name).or_default();
-                    if live(&key.denied, now, penalty.within) + 1 < penalty.denials {
-                        key.denied.push(now);
-                    } else {
-                        key.blocked.push(now);
-                        self.begun += 1;
-                    }
+                    self.begun += u64::from(self.keys.entry(name).or_default().deny(now, penalty));
                 }
                 return self.look(keys, now, cost);
             }

@@ -4,8 +4,6 @@
 mod against_oracle;
 mod bad_input;
 mod clocks;
-#[path = "../kit/counted_clock.rs"]
-mod counted_clock;
 mod direct;
 mod enforced;
 mod joint;

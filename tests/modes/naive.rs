@@ -21,10 +21,48 @@ pub(crate) struct Penalty {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Key {
+pub(crate) struct Key {
     granted: Vec<u64>,
     denied: Vec<u64>,
     blocked: Vec<u64>,
+}
+
+impl Key {
+    pub(crate) fn fits(&self, rules: &[Rule], then: u64, cost: usize) -> bool {
+        rules.iter().all(|rule| live(&self.granted, then, rule.window) + cost <= rule.limit)
+    }
+
+    pub(crate) fn is_blocked(&self, then: u64, blocked_for: u64) -> bool {
+        live(&self.blocked, then, blocked_for) > 0
+    }
+
+    /// When anything expires.
+    fn moments(&self, rules: &[Rule], blocked_for: u64) -> impl Iterator<Item = u64> {
+        let ends = self.granted.iter().flat_map(|stamp| rules.iter().map(move |rule| stamp + rule.window));
+        ends.chain(self.blocked.iter().map(move |stamp| stamp + blocked_for))
+    }
+
+    /// How long until the first time at which nothing is in the way.
+    pub(crate) fn wait(&self, rules: &[Rule], blocked_for: u64, now: u64, cost: usize) -> u64 {
+        let is_free = |then| self.fits(rules, then, cost) && !self.is_blocked(then, blocked_for);
+        let free = self.moments(rules, blocked_for).filter(|&then| then > now && is_free(then));
+        free.min().expect("everything expires") - now
+    }
+
+    pub(crate) fn grant(&mut self, now: u64, cost: usize) {
+        self.granted.extend(std::iter::repeat_n(now, cost));
+    }
+
+    /// Notes that the quota denied a request. Whether a block begins.
+    pub(crate) fn deny(&mut self, now: u64, penalty: Penalty) -> bool {
+        let begins = live(&self.denied, now, penalty.within) + 1 >= penalty.denials;
+        if begins {
+            self.blocked.push(now)
+        } else {
+            self.denied.push(now)
+        }
+        begins
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,36 +114,21 @@ impl Oracle {
         cost <= self.limit() || self.allowed.contains(&name) || self.barred.contains(&name)
     }
 
-    fn fits(&self, key: &Key, now: u64, cost: usize) -> bool {
-        self.rules.iter().all(|rule| live(&key.granted, now, rule.window) + cost <= rule.limit)
-    }
-
-    fn is_blocked(&self, key: &Key, now: u64) -> bool {
-        live(&key.blocked, now, self.penalty.blocked_for) > 0
-    }
-
-    /// The first time after now at which nothing is in the way.
-    fn wait(&self, key: &Key, now: u64, cost: usize) -> u64 {
-        let ends = key.granted.iter().flat_map(|stamp| self.rules.iter().map(move |rule| stamp + rule.window));
-        let moments = ends.chain(key.blocked.iter().map(|stamp| stamp + self.penalty.blocked_for));
-        let free = moments.filter(|&then| then > now && self.fits(key, then, cost) && !self.is_blocked(key, then));
-        free.min().expect("everything expires") - now
-    }
-
     fn look(&self, name: u32, now: u64, cost: usize) -> Answer {
         let key = self.keys.get(&name).cloned().unwrap_or_default();
+        let wait = || key.wait(&self.rules, self.penalty.blocked_for, now, cost);
         if cost == 0 {
             Answer::Charged
         } else if self.barred.contains(&name) {
             Answer::Denied(Why::DenyList, None)
         } else if self.allowed.contains(&name) {
             Answer::Uncharged
-        } else if self.is_blocked(&key, now) {
-            Answer::Denied(Why::Penalty, Some(self.wait(&key, now, cost)))
-        } else if self.fits(&key, now, cost) {
+        } else if key.is_blocked(now, self.penalty.blocked_for) {
+            Answer::Denied(Why::Penalty, Some(wait()))
+        } else if key.fits(&self.rules, now, cost) {
             Answer::Charged
         } else {
-            Answer::Denied(Why::Quota, Some(self.wait(&key, now, cost)))
+            Answer::Denied(Why::Quota, Some(wait()))
         }
     }
 
@@ -117,19 +140,15 @@ impl Oracle {
     pub(crate) fn acquire(&mut self, name: u32, now: u64, cost: usize) -> (Answer, Numbers) {
         let answer = match self.look(name, now, cost) {
             Answer::Charged => {
-                self.keys.entry(name).or_default().granted.extend(std::iter::repeat_n(now, cost));
+                self.keys.entry(name).or_default().grant(now, cost);
                 Answer::Charged
             }
             Answer::Denied(Why::Quota, wait) => {
-                let key = self.keys.entry(name).or_default();
-                if live(&key.denied, now, self.penalty.within) + 1 < self.penalty.denials {
-                    key.denied.push(now);
-                    Answer::Denied(Why::Quota, wait)
-                } else {
-                    key.blocked.push(now);
-                    self.penalties += 1;
-                    self.look(name, now, cost)
+                if !self.keys.entry(name).or_default().deny(now, self.penalty) {
+                    return (Answer::Denied(Why::Quota, wait), self.numbers(name, now, cost));
                 }
+                self.penalties += 1;
+                self.look(name, now, cost)
             }
             other => other,
         };
@@ -150,12 +169,11 @@ impl Oracle {
     /// leaves more, and all.
     fn numbers_by(&self, rule: &Rule, name: u32, now: u64, blocks: bool) -> (usize, Option<u64>, Option<u64>) {
         let key = self.keys.get(&name).cloned().unwrap_or_default();
-        let left = |then: u64| match blocks && self.is_blocked(&key, then) {
+        let left = |then: u64| match blocks && key.is_blocked(then, self.penalty.blocked_for) {
             true => 0,
             false => rule.limit - live(&key.granted, then, rule.window),
         };
-        let ends = key.granted.iter().map(|stamp| stamp + rule.window);
-        let moments = ends.chain(key.blocked.iter().map(|stamp| stamp + self.penalty.blocked_for));
+        let moments = key.moments(std::slice::from_ref(rule), self.penalty.blocked_for);
         let moments: Vec<u64> = moments.filter(|&then| then > now).collect();
         let first = |is_so: &dyn Fn(u64) -> bool| {
             let first = moments.iter().copied().filter(|&then| is_so(then)).min();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, LimiterBuilder, MockClock, Penalty, Quota};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 fn ns(ns: u64) -> Duration {
     Duration::from_nanos(ns)

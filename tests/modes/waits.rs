@@ -9,7 +9,7 @@ use tollgate::{
     Reservation, Tier, TierKey,
 };
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 fn ns(ns: u64) -> Duration {
     Duration::from_nanos(ns)

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use crate::driver::{Cost, Op, Pair, Subject};
-use crate::oracle::{AtCap, Rule};
 use crate::strategies::{back, cases, nasty_ops, starts, steps};
 use proptest::prelude::*;
 use tollgate::{Decision, Quota};
+use tollgate_kit::driver::{Cost, Op, Pair};
+use tollgate_kit::facade::Facade;
+use tollgate_kit::oracle::{AtCap, Rule};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const HOUR: u64 = 3_600_000_000_000;
 
@@ -41,7 +42,7 @@ fn policies() -> impl Strategy<Value = AtCap> {
     prop_oneof![Just(AtCap::Deny), Just(AtCap::Admit)]
 }
 
-fn apply_all<S: Subject>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseError> {
+fn apply_all<S: Facade>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseError> {
     for (position, &op) in ops.iter().enumerate() {
         pair.apply(op).map_err(|difference| TestCaseError::fail(format!("operation {position}: {difference}")))?;
     }
@@ -50,21 +51,16 @@ fn apply_all<S: Subject>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseE
 
 /// Asks until denied; then still denied a nanosecond before the time that was advised, and admitted
 /// at that time.
-fn advice_is_honest<S: Subject>(
-    pair: &Pair<S>,
-    clock: &CountedClock,
-    key: u32,
-    cost: u32,
-) -> Result<(), TestCaseError> {
+fn advice_is_honest<S: Facade>(pair: &Pair<S>, clock: &CountedClock, key: u32, cost: u32) -> Result<(), TestCaseError> {
     let limit = pair.limit();
-    let denials = (0..=limit / cost).filter_map(|_| pair.subject.acquire(key, cost).ok()?.retry_after());
+    let denials = (0..=limit / cost).filter_map(|_| pair.subject.acquire(&[Some(key)], cost).ok()?.retry_after());
     let wait = denials.last().ok_or_else(|| TestCaseError::fail("the clock stands still and nothing was denied"))?;
     prop_assert!(wait > Duration::ZERO, "a denial that says to try again at once");
     clock.advance(wait - Duration::from_nanos(1));
-    let early = pair.subject.acquire(key, cost);
+    let early = pair.subject.acquire(&[Some(key)], cost);
     prop_assert!(matches!(early, Ok(Decision::Denied(_))), "admitted before {wait:?} had passed");
     clock.advance(Duration::from_nanos(1));
-    let in_time = pair.subject.acquire(key, cost);
+    let in_time = pair.subject.acquire(&[Some(key)], cost);
     prop_assert!(matches!(in_time, Ok(Decision::Admitted(_))), "{in_time:?} after {wait:?} had passed");
     Ok(())
 }

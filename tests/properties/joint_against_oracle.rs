@@ -4,62 +4,39 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::oracle::meter::{Meter, Naive};
-use crate::oracle::{Oracle, Rule, Seen};
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, DenialReason, JointError, JointLimiter, Quota};
+use tollgate::{AtKeyCap, DenialReason, JointError, JointLimiter};
+use tollgate_kit::key::{Key, Quotas};
+use tollgate_kit::oracle::Rule;
+use tollgate_kit::oracle::meter::Meter;
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const DIMENSIONS: usize = 5;
 
 type Keys = [Option<u32>; DIMENSIONS];
 
-/// A token bucket, worked out the naive way: what is in it, in parts of a permit.
-#[derive(Debug, Clone)]
-struct Bucket {
-    level: u64,
-    at: u64,
+/// The second dimension has two quotas.
+fn dimensions() -> [Quotas; DIMENSIONS] {
+    let logs = [(2, 5), (6, 40)].map(|(limit, window)| Rule { limit, window });
+    [
+        Quotas::log(3, 10),
+        Quotas::Logs(logs.into()),
+        Quotas::log(9, 25),
+        Quotas::Meter(Meter::TokenBucket { capacity: 5, refill: 2, per: 7, start: 5 }),
+        Quotas::Meter(Meter::QuantisedLog { limit: 4, window: 21, resolution: 7 }),
+    ]
 }
 
-/// Capacity, and permits a period of so many nanoseconds.
-const BUCKET: (u32, u32, u64) = (5, 2, 7);
-
-impl Bucket {
-    fn full() -> Self {
-        Self { level: u64::from(BUCKET.0) * BUCKET.2, at: 0 }
-    }
-
-    /// How long until `cost` permits are in it.
-    fn wait(&mut self, now: u64, cost: u32) -> Option<u128> {
-        let (capacity, refill, period) = (u64::from(BUCKET.0), u64::from(BUCKET.1), BUCKET.2);
-        self.level = (self.level + (now - self.at) * refill).min(capacity * period);
-        self.at = now;
-        let lacks = (u64::from(cost) * period).saturating_sub(self.level);
-        (lacks > 0).then(|| u128::from(lacks.div_ceil(refill)))
-    }
-}
-
-/// All the dimensions: those with logs by dimension, and one of buckets.
+/// The keys of all dimensions, by dimension.
 struct Model {
-    logs: Vec<(usize, Oracle<u32>)>,
-    buckets: HashMap<u32, Bucket>,
-    steps: HashMap<u32, Naive>,
+    dimensions: [Quotas; DIMENSIONS],
+    keys: HashMap<(usize, u32), Key>,
     now: u64,
 }
 
-/// The dimension of the token bucket.
-const BUCKETS: usize = 3;
-
-/// Limits and windows by dimension: the second has two quotas.
-const LOGS: [(usize, u32, u64); 4] = [(0, 3, 10), (1, 2, 5), (1, 6, 40), (2, 9, 25)];
-
 /// The most that a request may ask for in each dimension.
 const MOST: [u32; DIMENSIONS] = [3, 2, 9, 5, 4];
-
-/// The dimension of the quantised log, and its window and resolution.
-const STEPS: usize = 4;
-const STEPPED: (u64, u64) = (21, 7);
 
 fn nanoseconds(count: u64) -> Duration {
     Duration::from_nanos(count)
@@ -67,83 +44,46 @@ fn nanoseconds(count: u64) -> Duration {
 
 fn limiter(cap: usize, at_cap: AtKeyCap) -> (JointLimiter<[u32], CountedClock>, CountedClock) {
     let clock = CountedClock::new();
-    let quotas = |dimension| LOGS.into_iter().filter(move |&(at, ..)| at == dimension);
-    let logs = |dimension| quotas(dimension).map(|(_, limit, window)| Quota::new(limit, nanoseconds(window)));
-    let bucket = Quota::token_bucket(BUCKET.0, BUCKET.1, nanoseconds(BUCKET.2));
-    let builder =
-        JointLimiter::<[u32]>::builder().dimension("a", logs(0)).dimension("b", logs(1)).dimension("c", logs(2));
-    let stepped = Quota::quantised_log(MOST[STEPS], nanoseconds(STEPPED.0), nanoseconds(STEPPED.1));
-    let builder =
-        builder.dimension("d", [bucket]).dimension("e", [stepped]).key_cap(cap).at_key_cap(at_cap).clock(clock.clone());
+    let builder = ["a", "b", "c", "d", "e"].into_iter().zip(dimensions());
+    let builder = builder
+        .fold(JointLimiter::<[u32]>::builder(), |builder, (name, quotas)| builder.dimension(name, quotas.quotas()));
+    let builder = builder.key_cap(cap).at_key_cap(at_cap).clock(clock.clone());
     (builder.build().expect("good quotas"), clock)
 }
 
 impl Model {
     fn new() -> Self {
-        let logs = LOGS.map(|(dimension, limit, window)| (dimension, Oracle::new(&[Rule { limit, window }])));
-        Self { logs: logs.into(), buckets: HashMap::new(), steps: HashMap::new(), now: 0 }
+        Self { dimensions: dimensions(), keys: HashMap::new(), now: 0 }
+    }
+
+    fn key(&mut self, dimension: usize, number: u32) -> &mut Key {
+        self.keys.entry((dimension, number)).or_insert_with(|| self.dimensions[dimension].key(0))
     }
 
     /// How long each of the dimensions would have the request wait.
     fn waits(&mut self, keys: Keys, cost: u32) -> [Option<u128>; DIMENSIONS] {
-        let mut waits = [None; DIMENSIONS];
-        for (dimension, log) in &self.logs {
-            if let Some(key) = keys[*dimension] {
-                let answer = log.peek(&key, self.now, cost).expect("a cost up to the limit");
-                waits[*dimension] = waits[*dimension].max(answer.retry_after);
-            }
-        }
-        if let Some(key) = keys[BUCKETS] {
-            waits[BUCKETS] = self.buckets.entry(key).or_insert_with(Bucket::full).wait(self.now, cost);
-        }
-        if let Some(key) = keys[STEPS] {
-            let naive = self.stepped(key).clone();
-            let wait = (0..).find(|wait| naive.admits_at(u128::from(self.now) + wait, cost));
-            waits[STEPS] = wait.filter(|&wait| wait > 0);
-        }
-        waits
-    }
-
-    fn stepped(&mut self, key: u32) -> &mut Naive {
-        let (window, resolution) = STEPPED;
-        let meter = Meter::QuantisedLog { limit: MOST[STEPS], window, resolution };
-        self.steps.entry(key).or_insert_with(|| Naive::new(meter, 0, 0))
+        let now = self.now;
+        core::array::from_fn(|dimension| {
+            let wait = self.key(dimension, keys[dimension]?).wait(now, cost);
+            (wait > 0).then_some(wait.into())
+        })
     }
 
     fn charge(&mut self, keys: Keys, cost: u32) {
-        for (dimension, log) in &mut self.logs {
-            if let Some(key) = keys[*dimension] {
-                let outcome = log.acquire(&key, self.now, cost, Seen { placed: true, granted: None });
-                assert!(outcome.is_ok_and(|outcome| outcome.answer.admitted));
-            }
-        }
-        if let Some(key) = keys[BUCKETS] {
-            self.buckets.get_mut(&key).expect("the level was read").level -= u64::from(cost) * BUCKET.2;
-        }
-        if let Some(key) = keys[STEPS] {
-            let now = self.now;
-            self.stepped(key).grant(now, cost);
+        let now = self.now;
+        for (dimension, number) in keys.into_iter().enumerate().filter_map(|(at, key)| Some((at, key?))) {
+            self.key(dimension, number).grant(now, cost);
         }
     }
 
     fn forget(&mut self, keys: Keys) {
-        for (dimension, log) in &mut self.logs {
-            if let Some(key) = keys[*dimension] {
-                log.forget(&key);
-            }
-        }
-        if let Some(key) = keys[BUCKETS] {
-            self.buckets.remove(&key);
-        }
-        if let Some(key) = keys[STEPS] {
-            self.steps.remove(&key);
+        for (dimension, number) in keys.into_iter().enumerate().filter_map(|(at, key)| Some((at, key?))) {
+            self.keys.remove(&(dimension, number));
         }
     }
 
     fn clear(&mut self) {
-        self.logs.iter_mut().for_each(|(_, log)| log.clear());
-        self.buckets.clear();
-        self.steps.clear();
+        self.keys.clear();
     }
 
     /// Asks both, and charges if both say so.

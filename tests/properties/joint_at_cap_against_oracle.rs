@@ -2,13 +2,16 @@
 //! follows, against naive accounts that know how many keys are live. Joint limiters, and limiters
 //! for keys of one kind.
 
-use crate::joint_models::{Model, Spec, Told};
-use std::time::Duration;
+use tollgate_kit::facade::Facade;
+use tollgate_kit::joint::{Model, Told};
+use tollgate_kit::key::Quotas;
+use tollgate_kit::oracle::Rule;
+use tollgate_kit::oracle::meter::Meter;
 
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, Counts, Decision, Denial, DenialReason, JointLimiter, Limiter};
+use tollgate::{AtKeyCap, Denial, DenialReason, JointLimiter, Limiter, Status};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 #[derive(Debug, Clone)]
 enum Op {
@@ -35,27 +38,31 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(prop_oneof![60 => op, 1 => Just(Op::Clear)], 1..80)
 }
 
-fn spec() -> impl Strategy<Value = Spec> {
-    let (limit, window) = (1..6_u32, 1..40_u64);
-    let log = prop::collection::vec((limit.clone(), window.clone()), 1..3);
-    prop_oneof![
-        3 => log.prop_map(Spec::Log),
-        4 => (limit.clone(), 1..4_u32, window.clone(), 0..6_u32)
-            .prop_map(|(capacity, refill, per, start)| Spec::Bucket { capacity, refill, per, start: start.min(capacity) }),
-        1 => (limit.clone(), 1..4_u32, window.clone())
-            .prop_map(|(capacity, leak, per)| Spec::LeakyBucket { capacity, leak, per }),
-        2 => (1..4_u32, window.clone(), 0..60_u64).prop_map(|(leak, per, max_delay)| Spec::Queue { leak, per, max_delay }),
-        2 => (limit.clone(), window.clone(), prop::option::of(0..50_u64))
-            .prop_map(|(limit, window, phase)| Spec::Fixed { limit, window, phase }),
-        1 => (limit.clone(), window).prop_map(|(limit, window)| Spec::Counter { limit, window }),
-        1 => (limit, 1..8_u64, 1..6_u64)
-            .prop_map(|(limit, resolution, steps)| Spec::Steps { limit, window: resolution * steps, resolution }),
-    ]
+/// Times are multiples of a unit.
+fn quotas(unit: u64) -> impl Strategy<Value = Quotas> {
+    let (limit, times) = (|| 1..6_u32, move |end: u64| (0..end).prop_map(move |units| units * unit));
+    let window = move || (1..40_u64).prop_map(move |units| units * unit);
+    let rule = (limit(), window()).prop_map(|(limit, window)| Rule { limit, window });
+    let meter = prop_oneof![
+        4 => (limit(), 1..4_u32, window(), 0..6_u32).prop_map(|(capacity, refill, per, start)| {
+            Meter::TokenBucket { capacity, refill, per, start: start.min(capacity) }
+        }),
+        1 => (limit(), 1..4_u32, window()).prop_map(|(capacity, leak, per)| Meter::LeakyBucket { capacity, leak, per }),
+        2 => (1..4_u32, window(), times(60))
+            .prop_map(|(leak, per, max_delay)| Meter::LeakyQueue { leak, per, max_delay }),
+        2 => (limit(), window(), prop::option::of(times(50)))
+            .prop_map(|(limit, window, phase)| Meter::FixedWindow { limit, window, phase: phase.map(u128::from) }),
+        1 => (limit(), window()).prop_map(|(limit, window)| Meter::SlidingCounter { limit, window, phase: 0 }),
+        1 => (limit(), 1..8_u64, 1..6_u64).prop_map(move |(limit, resolution, steps)| {
+            Meter::QuantisedLog { limit, window: resolution * steps * unit, resolution: resolution * unit }
+        }),
+    ];
+    prop_oneof![3 => prop::collection::vec(rule, 1..3).prop_map(Quotas::Logs), 11 => meter.prop_map(Quotas::Meter)]
 }
 
 #[derive(Debug, Clone)]
 struct Case {
-    specs: Vec<Spec>,
+    dimensions: Vec<Quotas>,
     cap: usize,
     admits: bool,
     /// Whether requests are answered with a status.
@@ -66,11 +73,11 @@ struct Case {
 }
 
 fn case_of() -> impl Strategy<Value = Case> {
-    let unit = prop_oneof![Just(1_u64), Just(1 << 20)];
     let cap = prop_oneof![5 => 1..5_usize, 2 => 5..9_usize, 1 => Just(1000_usize)];
-    let specs = prop::collection::vec(spec(), 1..5);
-    (specs, cap, any::<bool>(), any::<bool>(), unit).prop_map(|(specs, cap, admits, by_status, unit)| Case {
-        specs,
+    let dimensions = prop_oneof![Just(1_u64), Just(1 << 20)]
+        .prop_flat_map(|unit| (prop::collection::vec(quotas(unit), 1..5), Just(unit)));
+    (dimensions, cap, any::<bool>(), any::<bool>()).prop_map(|((dimensions, unit), cap, admits, by_status)| Case {
+        dimensions,
         cap,
         admits,
         by_status,
@@ -78,146 +85,67 @@ fn case_of() -> impl Strategy<Value = Case> {
     })
 }
 
-/// What is played on.
-enum Subject {
-    Joint(JointLimiter<[u32], CountedClock>),
-    /// One dimension only.
-    Keyed(Limiter<u32, CountedClock>),
+/// What is played on: a joint limiter, or one for keys of one kind.
+fn limiter(case: &Case, is_keyed: bool, clock: &CountedClock) -> Box<dyn Facade> {
+    let Case { dimensions, cap, admits, .. } = case;
+    let policy = if *admits { AtKeyCap::Admit } else { AtKeyCap::Deny };
+    if is_keyed {
+        let quotas = dimensions[0].quotas();
+        let builder = Limiter::<u32>::builder(quotas[0]).key_cap(*cap).at_key_cap(policy).clock(clock.clone());
+        let builder = quotas[1..].iter().fold(builder, |builder, &quota| builder.and(quota));
+        return Box::new(builder.build().expect("good quotas"));
+    }
+    let builder = dimensions.iter().enumerate().fold(JointLimiter::<[u32]>::builder(), |builder, (at, quotas)| {
+        builder.dimension(at.to_string(), quotas.quotas())
+    });
+    let builder = builder.key_cap(*cap).at_key_cap(policy).clock(clock.clone());
+    Box::new(builder.build().expect("good quotas"))
 }
 
-impl Subject {
-    fn of(case: &Case, is_keyed: bool, clock: &CountedClock) -> Self {
-        let Case { specs, cap, admits, unit, .. } = case;
-        let policy = if *admits { AtKeyCap::Admit } else { AtKeyCap::Deny };
-        if is_keyed {
-            let quotas = specs[0].quotas(*unit);
-            let builder = Limiter::builder(quotas[0]).key_cap(*cap).at_key_cap(policy).clock(clock.clone());
-            let builder = quotas[1..].iter().fold(builder, |builder, &quota| builder.and(quota));
-            return Self::Keyed(builder.build().expect("good quotas"));
-        }
-        let builder = specs.iter().enumerate().fold(JointLimiter::builder(), |builder, (dimension, spec)| {
-            builder.dimension(dimension.to_string(), spec.quotas(*unit))
-        });
-        let builder = builder.key_cap(*cap).at_key_cap(policy).clock(clock.clone());
-        Self::Joint(builder.build().expect("good quotas"))
-    }
-
-    fn peek(&self, keys: &[Option<&u32>], cost: u32) -> Decision {
-        match (self, keys) {
-            (Self::Joint(limiter), keys) => limiter.peek_n(keys, cost).expect("a good request").decision(),
-            (Self::Keyed(limiter), &[Some(key)]) => limiter.peek_n(key, cost).expect("a good request").decision(),
-            (Self::Keyed(_), _) => panic!("one key"),
-        }
-    }
-
-    fn acquire(&self, keys: &[Option<&u32>], cost: u32) -> Decision {
-        match (self, keys) {
-            (Self::Joint(limiter), keys) => limiter.try_acquire_n(keys, cost).expect("a good request"),
-            (Self::Keyed(limiter), &[Some(key)]) => limiter.try_acquire_n(key, cost).expect("a good request"),
-            (Self::Keyed(_), _) => panic!("one key"),
-        }
-    }
-
-    /// A request by its status, with the permits left of each quota.
-    fn acquire_status(&self, keys: &[Option<&u32>], cost: u32) -> (Decision, Vec<u32>) {
-        match (self, keys) {
-            (Self::Joint(limiter), keys) => {
-                let status = limiter.try_acquire_n_status(keys, cost).expect("a good request");
-                (status.decision(), status.quotas().map(|item| item.remaining()).collect())
-            }
-            (Self::Keyed(limiter), &[Some(key)]) => {
-                let status = limiter.try_acquire_n_status(key, cost).expect("a good request");
-                (status.decision(), status.quotas().map(|quota| quota.remaining()).collect())
-            }
-            (Self::Keyed(_), _) => panic!("one key"),
-        }
-    }
-
-    /// The permits left of each quota.
-    fn left(&self, keys: &[Option<&u32>]) -> Vec<u32> {
-        match (self, keys) {
-            (Self::Joint(limiter), keys) => {
-                let status = limiter.peek_n(keys, 0).expect("a good request");
-                status.quotas().map(|item| item.remaining()).collect()
-            }
-            (Self::Keyed(limiter), &[Some(key)]) => {
-                let status = limiter.peek_n(key, 0).expect("a good request");
-                status.quotas().map(|quota| quota.remaining()).collect()
-            }
-            (Self::Keyed(_), _) => panic!("one key"),
-        }
-    }
-
-    fn forget(&self, keys: &[Option<&u32>]) {
-        match (self, keys) {
-            (Self::Joint(limiter), keys) => drop(limiter.forget(keys).expect("as many keys as dimensions")),
-            (Self::Keyed(limiter), &[Some(key)]) => drop(limiter.forget(key)),
-            (Self::Keyed(_), _) => panic!("one key"),
-        }
-    }
-
-    fn clear(&self) {
-        match self {
-            Self::Joint(limiter) => limiter.clear(),
-            Self::Keyed(limiter) => limiter.clear(),
-        }
-    }
-
-    fn counts(&self) -> Counts {
-        match self {
-            Self::Joint(limiter) => limiter.counts(),
-            Self::Keyed(limiter) => limiter.counts(),
-        }
-    }
-}
-
-impl From<Decision> for Told {
-    fn from(decision: Decision) -> Self {
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).expect("soon");
-        match decision {
-            Decision::Admitted(admission) => {
-                Self::Admitted { delay: nanos(admission.delay()), is_counted: admission.is_counted() }
-            }
-            Decision::Denied(denial) => Self::Denied {
-                violated: denial.violated().collect(),
-                dimension: denial.dimension(),
-                for_a_place: denial.reason() == DenialReason::KeyCap,
-                wait: nanos(denial.retry_after()),
-            },
-        }
-    }
+/// The permits left of each quota.
+fn left(status: &Status) -> Vec<u32> {
+    status.quotas().map(|quota| quota.remaining()).collect()
 }
 
 fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
-    let Case { specs, cap, admits, by_status, unit } = case;
+    let Case { dimensions, cap, admits, by_status, unit } = case;
     let clock = CountedClock::new();
-    let specs = if is_keyed { &specs[..1] } else { specs };
-    let limiter = Subject::of(case, is_keyed, &clock);
-    let mut model = Model::new(specs, *cap, *admits, *unit);
+    let dimensions = if is_keyed { &dimensions[..1] } else { dimensions };
+    let limiter = limiter(case, is_keyed, &clock);
+    let mut model = Model::new(dimensions, *cap, *admits);
     let (mut now, mut last_wait) = (0_u64, 0_u64);
     for (at, op) in ops.iter().enumerate() {
         match op {
-            Op::Ask(keys, _) | Op::Forget(keys) if keys[..specs.len()].iter().all(Option::is_none) => {}
+            Op::Ask(keys, _) | Op::Forget(keys) if keys[..dimensions.len()].iter().all(Option::is_none) => {}
             Op::Ask(keys, cost) => {
-                let keys: Vec<_> = keys[..specs.len()].to_vec();
-                let most = keys.iter().zip(specs).filter_map(|(key, spec)| key.map(|_| spec.most(*unit))).min();
+                let keys: Vec<_> = keys[..dimensions.len()].to_vec();
+                let most = keys.iter().zip(dimensions).filter_map(|(key, quotas)| key.map(|_| quotas.most())).min();
                 let cost = (*cost).min(most.unwrap_or(1));
-                let given: Vec<Option<&u32>> = keys.iter().map(Option::as_ref).collect();
                 let before = limiter.counts();
-                let peeked = limiter.peek(&given, cost);
+                let peeked = limiter.peek_n(&keys, cost).expect("a good request").decision();
                 let after = limiter.counts();
                 // At the cap a peek may sweep out what has expired.
                 prop_assert!(after.cells <= before.cells && after.live_keys == before.live_keys);
                 prop_assert_eq!(before.refused_at_cap, after.refused_at_cap);
                 let told = if *by_status {
-                    let (told, left) = limiter.acquire_status(&given, cost);
+                    let status = limiter.status(&keys, cost).expect("a good request");
+                    let told = status.decision();
                     if told.into_result().is_ok_and(|admission| admission.is_counted()) {
                         // Nothing else happens at this reading.
-                        prop_assert_eq!(left, limiter.left(&given), "step {}, at {}: {:?} for {}", at, now, keys, cost);
+                        let looked = limiter.peek_n(&keys, 0).expect("a good request");
+                        prop_assert_eq!(
+                            left(&status),
+                            left(&looked),
+                            "step {}, at {}: {:?} for {}",
+                            at,
+                            now,
+                            keys,
+                            cost
+                        );
                     }
                     told
                 } else {
-                    limiter.acquire(&given, cost)
+                    limiter.acquire(&keys, cost).expect("a good request")
                 };
                 let expected = model.ask(&keys, cost, now);
                 // A bucket that does not start full keeps its place for ever.
@@ -240,9 +168,8 @@ fn play(case: &Case, is_keyed: bool, ops: &[Op]) -> Result<(), TestCaseError> {
             Op::Wait(units) => now += units * unit,
             Op::WaitAsTold(exactly) => now += last_wait.saturating_sub(u64::from(!exactly)),
             Op::Forget(keys) => {
-                let given: Vec<Option<&u32>> = keys[..specs.len()].iter().map(Option::as_ref).collect();
-                limiter.forget(&given);
-                model.forget(&keys[..specs.len()]);
+                limiter.forget(&keys[..dimensions.len()]);
+                model.forget(&keys[..dimensions.len()]);
             }
             Op::Clear => {
                 limiter.clear();
@@ -279,9 +206,9 @@ proptest! {
 #[test]
 fn a_bucket_that_starts_below_full_fills_in_every_place_of_a_request() {
     for start in 0..=3 {
-        let bucket = Spec::Bucket { capacity: 3, refill: 2, per: 7, start };
-        let case =
-            Case { specs: vec![Spec::Log(vec![(3, 10)]), bucket], cap: 4, admits: false, by_status: false, unit: 1 };
+        let bucket = Quotas::Meter(Meter::TokenBucket { capacity: 3, refill: 2, per: 7, start });
+        let dimensions = vec![Quotas::log(3, 10), bucket];
+        let case = Case { dimensions, cap: 4, admits: false, by_status: false, unit: 1 };
         let ask = |cost| Op::Ask(vec![Some(1), Some(1), None, None], cost);
         let ops: Vec<Op> = (1..4)
             .flat_map(|cost| [ask(cost), Op::WaitAsTold(false), ask(cost), Op::WaitAsTold(true), ask(cost)])

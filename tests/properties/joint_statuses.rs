@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{Decision, JointLimiter, Limiter, Quota, QuotaStatus, Status};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 #[derive(Debug, Clone)]
 struct Op {

@@ -4,19 +4,13 @@
 //! One program, as the models are shared by the tests.
 
 mod against_oracle;
-#[path = "../kit/counted_clock.rs"]
-mod counted_clock;
-mod driver;
 mod joint_against_oracle;
 mod joint_at_cap_against_oracle;
-mod joint_models;
 mod joint_statuses;
 mod metered;
 mod meters_against_oracle;
-mod oracle;
 mod own_quotas_at_cap_against_oracle;
 mod refused_against_oracle;
-mod reservation_models;
 mod reservations_against_oracle;
 mod reservations_by_clocks_that_go_back;
 mod statuses;

@@ -4,14 +4,15 @@
 
 use std::time::Duration;
 
-use crate::driver::{Cost, Op, Subject};
 use crate::metered::Pair;
-use crate::oracle::meter::Meter;
 use crate::strategies::{back, cases, nasty_ops, ops, starts, steps};
 use proptest::prelude::*;
 use tollgate::{AtKeyCap, Limiter, Quota};
+use tollgate_kit::driver::{Cost, Op};
+use tollgate_kit::facade::Facade;
+use tollgate_kit::oracle::meter::Meter;
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const HOUR: u64 = 3_600_000_000_000;
 const YEAR: u64 = 365 * 24 * HOUR;
@@ -47,7 +48,7 @@ fn meters(most: u32) -> impl Strategy<Value = Meter> {
     let quantised = (limits(), periods(), prop_oneof![1..4_u64, 1..40_u64, Just(1 << 14)])
         .prop_map(|(limit, resolution, steps)| Meter::QuantisedLog { limit, window: resolution * steps, resolution });
     prop_oneof![3 => bucket, 1 => meter, 2 => queue, 2 => window, 2 => counter, 4 => quantised]
-        .prop_filter("a quota that is allowed", |&meter| crate::metered::quota(meter).validate().is_ok())
+        .prop_filter("a quota that is allowed", |&meter| meter.quota().validate().is_ok())
 }
 
 /// The same for clocks that go back: of a queue that is full at once, each status tells where it is.
@@ -67,7 +68,7 @@ fn policies() -> impl Strategy<Value = AtKeyCap> {
     prop_oneof![Just(AtKeyCap::Deny), Just(AtKeyCap::Admit)]
 }
 
-fn apply_all<S: Subject>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseError> {
+fn apply_all<S: Facade>(pair: &mut Pair<S>, ops: &[Op]) -> Result<(), TestCaseError> {
     for (position, &op) in ops.iter().enumerate() {
         pair.apply(op).map_err(|difference| TestCaseError::fail(format!("operation {position}: {difference}")))?;
     }

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, Quota};
+use tollgate::{AtKeyCap, Decision, DenialReason, Limiter};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
+use tollgate_kit::key::first;
+use tollgate_kit::oracle::{Log, Rule};
 
 /// The window of all quotas. What a sweep notes is coarser than a microsecond.
 const WINDOW: u64 = 30 << 20;
@@ -45,9 +47,9 @@ enum Told {
         is_counted: bool,
     },
     /// After this long.
-    ByQuota(u64),
+    ByQuota(u128),
     /// A place may be free after at most this long.
-    ForAPlace(u64),
+    ForAPlace(u128),
 }
 
 struct Model {
@@ -55,24 +57,11 @@ struct Model {
     policy: AtKeyCap,
     limit: u32,
     own: HashMap<u32, u32>,
-    stamps: HashMap<u32, Vec<u64>>,
+    keys: HashMap<u32, Log>,
 }
 
-fn live(stamps: &[u64], now: u64) -> impl Iterator<Item = u64> {
-    stamps.iter().copied().filter(move |&stamp| now < stamp + WINDOW)
-}
-
-/// Charges a log, or says how long until that would do.
-fn request(stamps: &mut Vec<u64>, limit: u32, now: u64, cost: u32) -> Told {
-    let fits = |at| live(stamps, at).count() + cost as usize <= limit as usize;
-    let ends = live(stamps, now).map(|stamp| stamp + WINDOW);
-    match core::iter::once(now).chain(ends).filter(|&at| fits(at)).min().expect("once all have expired") - now {
-        0 => {
-            stamps.extend((0..cost).map(|_| now));
-            Told::Admitted { is_counted: true }
-        }
-        wait => Told::ByQuota(wait),
-    }
+fn rules(limit: u32) -> [Rule; 1] {
+    [Rule { limit, window: WINDOW }]
 }
 
 impl Model {
@@ -81,12 +70,18 @@ impl Model {
         if cost > limit {
             return Told::Never(limit);
         }
-        self.stamps.retain(|_, stamps| live(stamps, now).count() > 0);
-        if self.stamps.contains_key(&key) || self.stamps.len() < self.cap {
-            return request(self.stamps.entry(key).or_default(), limit, now, cost);
+        self.keys.retain(|_, log| log.is_live(&rules(limit), now));
+        if self.keys.contains_key(&key) || self.keys.len() < self.cap {
+            let log = self.keys.entry(key).or_default();
+            let passes = first(now, |time| log.admits(&rules(limit), time, cost));
+            if passes > now {
+                return Told::ByQuota((passes - now).into());
+            }
+            log.grant(now, cost);
+            return Told::Admitted { is_counted: true };
         }
-        let ends = self.stamps.values().filter_map(|stamps| Some(stamps.last()? + WINDOW));
-        let no_place = Told::ForAPlace(ends.min().expect("a key is live") - now);
+        let ends = self.keys.values().filter_map(|log| log.all_free_at(&rules(limit), now));
+        let no_place = Told::ForAPlace(ends.min().expect("a key is live") - u128::from(now));
         match self.policy {
             AtKeyCap::Admit => Told::Admitted { is_counted: false },
             _ => no_place,
@@ -98,25 +93,21 @@ fn same(decision: Decision, expected: &Told) -> bool {
     match (decision, expected) {
         (Decision::Admitted(admission), &Told::Admitted { is_counted }) => admission.is_counted() == is_counted,
         (Decision::Denied(denial), &Told::ByQuota(wait)) => {
-            denial.reason() == DenialReason::Quota && denial.retry_after() == Duration::from_nanos(wait)
+            denial.reason() == DenialReason::Quota && denial.retry_after().as_nanos() == wait
         }
         (Decision::Denied(denial), &Told::ForAPlace(most)) => {
             let wait = denial.retry_after();
-            denial.reason() == DenialReason::KeyCap && !wait.is_zero() && wait <= Duration::from_nanos(most)
+            denial.reason() == DenialReason::KeyCap && !wait.is_zero() && wait.as_nanos() <= most
         }
         _ => false,
     }
 }
 
-fn quota(limit: u32) -> [Quota; 1] {
-    [Quota::new(limit, Duration::from_nanos(WINDOW))]
-}
-
 fn play(limit: u32, cap: usize, policy: AtKeyCap, ops: &[Op]) -> Result<(), TestCaseError> {
     let clock = CountedClock::new();
-    let builder = Limiter::<u32>::builder(quota(limit)[0]).key_cap(cap).at_key_cap(policy).keys_with_quotas(1);
+    let builder = Limiter::<u32>::builder(rules(limit)[0].quota()).key_cap(cap).at_key_cap(policy).keys_with_quotas(1);
     let limiter = builder.clock(clock.clone()).build().expect("good quotas");
-    let mut model = Model { cap, policy, limit, own: HashMap::new(), stamps: HashMap::new() };
+    let mut model = Model { cap, policy, limit, own: HashMap::new(), keys: HashMap::new() };
     let mut now = 0;
     for (at, op) in ops.iter().enumerate() {
         match *op {
@@ -145,18 +136,18 @@ fn play(limit: u32, cap: usize, policy: AtKeyCap, ops: &[Op]) -> Result<(), Test
             Op::Wait(time) => now += time,
             Op::Forget(key) => {
                 limiter.forget(key);
-                model.stamps.remove(&key);
+                model.keys.remove(&key);
             }
             Op::Clear => {
                 limiter.clear();
-                model.stamps.clear();
+                model.keys.clear();
             }
             Op::Change(limit) => {
-                limiter.set_quotas(&quota(limit)).expect("they can be used");
+                limiter.set_quotas(&rules(limit).map(Rule::quota)).expect("they can be used");
                 model.limit = limit;
             }
             Op::ChangeOwn(key, limit) => {
-                limiter.set_quotas_of(key, &quota(limit)).expect("they can be used");
+                limiter.set_quotas_of(key, &rules(limit).map(Rule::quota)).expect("they can be used");
                 model.own.insert(key, limit);
             }
         }

@@ -4,17 +4,14 @@
 
 use std::time::Duration;
 
-use crate::reservation_models::bucket::Bucket;
-use crate::reservation_models::log::Log;
-use crate::reservation_models::queue::Queue;
-use crate::reservation_models::steps::Steps;
-use crate::reservation_models::windows::{Kind, Windows};
-use crate::reservation_models::{Naive, Number};
+use tollgate_kit::oracle::meter::Meter;
+use tollgate_kit::reservations::account::Account;
+use tollgate_kit::reservations::{Naive, Number};
 
 use proptest::prelude::*;
 use tollgate::{Limiter, Quota, Receipt};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const KEY: &str = "alice";
 
@@ -72,15 +69,15 @@ struct Held {
 const KNOWN_THROUGH: u32 = 1 << 18;
 
 /// Quotas and a naive account of a key under them.
-struct Way<N> {
+struct Way {
     quotas: Vec<Quota>,
-    fresh: Box<dyn Fn() -> N>,
+    fresh: Box<dyn Fn() -> Account>,
 }
 
 /// What a request is told, and what the naive account says to it.
 type Answers = [Result<Duration, Duration>; 2];
 
-fn acquire<N: Naive>(limiter: &Limiter<str, CountedClock>, key: &mut N, now: u64, cost: u32) -> Answers {
+fn acquire(limiter: &Limiter<str, CountedClock>, key: &mut Account, now: u64, cost: u32) -> Answers {
     let decision = limiter.try_acquire_n(KEY, cost).expect("no more than the limit");
     let told = match decision.into_result() {
         Ok(admission) => Ok(admission.delay()),
@@ -90,14 +87,14 @@ fn acquire<N: Naive>(limiter: &Limiter<str, CountedClock>, key: &mut N, now: u64
 }
 
 /// With each operation the clock moves on by a tick.
-fn agree<N: Naive>(ways: &[Way<N>], tick: u64, ops: &[Op]) -> Result<(), TestCaseError> {
+fn agree(ways: &[Way], tick: u64, ops: &[Op]) -> Result<(), TestCaseError> {
     let (clock, mut way, mut has_own) = (CountedClock::new(), &ways[0], false);
     let mut builder = Limiter::<str>::builder(way.quotas[0]).clock(clock.clone()).keys_with_quotas(2);
     for &quota in &way.quotas[1..] {
         builder = builder.and(quota);
     }
     let limiter = builder.build().expect("quotas that are allowed");
-    let most = |way: &Way<N>| way.quotas.iter().map(Quota::limit).min().expect("a quota");
+    let most = |way: &Way| way.quotas.iter().map(Quota::limit).min().expect("a quota");
     let (mut account, mut held, mut now, mut asked) = (Some((way.fresh)()), Vec::<Held>::new(), 0_u64, 0_u32);
     for (step, op) in ops.iter().enumerate() {
         clock.advance(nanos(tick));
@@ -213,14 +210,14 @@ fn ways<P: std::fmt::Debug>(one: impl Strategy<Value = P>) -> impl Strategy<Valu
     prop::collection::vec(one, 1..4)
 }
 
-fn logs(quotas: &[Vec<(u32, u64)>], counts_refused: bool) -> Vec<Way<Log>> {
+fn logs(quotas: &[Vec<(u32, u64)>], counts_refused: bool) -> Vec<Way> {
     let way = |quotas: &Vec<(u32, u64)>| {
         let quota = |&(limit, window)| {
             let quota = Quota::new(limit, nanos(window));
             if counts_refused { quota.counting_refused() } else { quota }
         };
         let (given, quotas) = (quotas.iter().map(quota).collect(), quotas.clone());
-        let fresh = move || Log { counts_refused, quotas: quotas.clone(), permits: vec![], charges: 0 };
+        let fresh = move || Account::of_logs(quotas.clone(), counts_refused);
         Way { quotas: given, fresh: Box::new(fresh) }
     };
     quotas.iter().map(way).collect()
@@ -241,13 +238,15 @@ fn no_way_back(mut ops: Vec<Op>, ways: usize) -> Vec<Op> {
     ops
 }
 
-fn buckets(quotas: Vec<(u32, u32, u64)>, starts_with: u32) -> Vec<Way<Bucket>> {
-    let way = |(capacity, permits, period)| {
-        let start = starts_with.min(capacity);
-        let quota = Quota::token_bucket(capacity, permits, nanos(period)).starting_with(start);
-        Way { quotas: vec![quota], fresh: Box::new(move || Bucket::new(capacity, permits, period, start)) as Box<_> }
-    };
-    quotas.into_iter().map(way).collect()
+fn meters(meters: impl IntoIterator<Item = Meter>) -> Vec<Way> {
+    let way = |meter: Meter| Way { quotas: vec![meter.quota()], fresh: Box::new(move || Account::of(meter, 0)) };
+    meters.into_iter().map(way).collect()
+}
+
+fn buckets(quotas: Vec<(u32, u32, u64)>, starts_with: u32) -> Vec<Way> {
+    let bucket =
+        |(capacity, refill, per)| Meter::TokenBucket { capacity, refill, per, start: starts_with.min(capacity) };
+    meters(quotas.into_iter().map(bucket))
 }
 
 /// Some of them ask for as much as a bucket holds, many times over.
@@ -319,57 +318,39 @@ proptest! {
 
     #[test]
     fn a_queue(quotas in ways((1..4_u32, 1..30_u64, 0..100_u64)), tick in 0..2_u64, ops in ops()) {
-        let ways: Vec<_> = quotas.into_iter().map(|(permits, period, max_delay)| {
-            let quota = Quota::leaky_queue(permits, nanos(period), nanos(max_delay));
-            let limit = quota.limit();
-            let fresh = move || Queue { permits: permits.into(), period: period.into(), max_delay, limit, next: 0, places: vec![], charges: 0 };
-            Way { quotas: vec![quota], fresh: Box::new(fresh) as Box<dyn Fn() -> Queue> }
-        }).collect();
-        agree(&ways, tick, &ops)?;
+        let queue = |(leak, per, max_delay)| Meter::LeakyQueue { leak, per, max_delay };
+        agree(&meters(quotas.into_iter().map(queue)), tick, &ops)?;
     }
 
     #[test]
     fn a_window(quotas in ways((1..12_u32, 1..60_u64)), phase in prop::option::of(0..100_u64), tick in 0..2_u64, ops in ops()) {
-        let ways: Vec<_> = quotas.into_iter().map(|(limit, window)| {
-            let quota = Quota::fixed_window(limit, nanos(window));
-            let quota = phase.map_or(quota, |phase| quota.aligned(nanos(phase)));
-            let kind = phase.map_or(Kind::Floating, |phase| Kind::Aligned(phase.into()));
-            Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, kind)) as Box<dyn Fn() -> Windows> }
-        }).collect();
-        agree(&ways, tick, &no_way_back(ops, ways.len()))?;
+        let phase = phase.map(u128::from);
+        let window = |(limit, window)| Meter::FixedWindow { limit, window, phase };
+        let ops = no_way_back(ops, quotas.len());
+        agree(&meters(quotas.into_iter().map(window)), tick, &ops)?;
     }
 
     #[test]
     fn a_window_of_another_phase(
         ways in ways((1..12_u32, 0..100_u64)), window in 1..60_u64, tick in 0..2_u64, ops in ops(),
     ) {
-        let ways: Vec<_> = ways.into_iter().map(|(limit, phase)| {
-            let quota = Quota::fixed_window(limit, nanos(window)).aligned(nanos(phase));
-            let kind = Kind::Aligned(phase.into());
-            Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, kind)) as Box<dyn Fn() -> Windows> }
-        }).collect();
-        agree(&ways, tick, &no_way_back(ops, ways.len()))?;
+        let ops = no_way_back(ops, ways.len());
+        let window = |(limit, phase): (u32, u64)| Meter::FixedWindow { limit, window, phase: Some(phase.into()) };
+        agree(&meters(ways.into_iter().map(window)), tick, &ops)?;
     }
 
     #[test]
     fn a_quantised_log(limits in ways(1..12_u32), resolution in 1..9_u64, steps in 1..9_u64, tick in 0..2_u64, ops in ops()) {
-        let ways: Vec<_> = limits.into_iter().map(|limit| {
-            let quota = Quota::quantised_log(limit, nanos(resolution * steps), nanos(resolution));
-            let fresh = move || Steps { limit, window: resolution * steps, resolution, grants: vec![], charges: 0 };
-            Way { quotas: vec![quota], fresh: Box::new(fresh) as Box<dyn Fn() -> Steps> }
-        }).collect();
-        agree(&ways, tick, &ops)?;
+        let log = |limit| Meter::QuantisedLog { limit, window: resolution * steps, resolution };
+        agree(&meters(limits.into_iter().map(log)), tick, &ops)?;
     }
 
     #[test]
     fn a_counter(quotas in ways((1..12_u32, 1..60_u64)), tick in 0..2_u64, ops in ops()) {
-        let ways: Vec<_> = quotas.into_iter().map(|(limit, window)| {
-            let quota = Quota::sliding_counter(limit, nanos(window));
-            Way { quotas: vec![quota], fresh: Box::new(move || Windows::new(limit, window, Kind::Counter(0))) as Box<dyn Fn() -> Windows> }
-        }).collect();
+        let counter = |(limit, window)| Meter::SlidingCounter { limit, window, phase: 0 };
         // Counts that a change moves to other windows are not refunded.
         let changes = ops.iter().any(|op| matches!(op, Op::Change(_) | Op::ChangeOwn(_)));
         let ops: Vec<Op> = ops.into_iter().filter(|op| !changes || !matches!(op, Op::Refund(_))).collect();
-        agree(&ways, tick, &ops)?;
+        agree(&meters(quotas.into_iter().map(counter)), tick, &ops)?;
     }
 }

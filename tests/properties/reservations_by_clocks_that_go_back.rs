@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{Limiter, Quota, Receipt};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const KEYS: [&str; 2] = ["alice", "bob"];
 

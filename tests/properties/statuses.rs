@@ -8,7 +8,7 @@ use tollgate::{
     AtKeyCap, DenialReason, DirectLimiter, Limiter, Penalty, Quota, QuotaStatus, Receipt, Reservation, Status,
 };
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const KEY: &str = "alice";
 const SECOND: Duration = Duration::from_secs(1);

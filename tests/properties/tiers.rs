@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tollgate::{JointLimiter, Limiter, Quota, Tier};
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
 const NAMES: [&str; 2] = ["silver", "gold"];
 

@@ -2,17 +2,11 @@
 //! accept what is right and catch a single permit too many, a single denial too many and advice
 //! that is one nanosecond off.
 
-use crate::checker::{Event, Expiry, Fault, Limit, Run, Told};
-use crate::oracle::{Log, Rule};
 use proptest::prelude::*;
+use tollgate_kit::checker::{Event, Expiry, Fault, Limit, Run, Told};
+use tollgate_kit::key::Quotas;
 
-fn admitted(before: u64, after: u64) -> Event {
-    Event { key: 0, cost: 1, before, after, told: Told::Admitted }
-}
-
-fn denied(before: u64, after: u64, retry_after: u64) -> Event {
-    Event { key: 0, cost: 1, before, after, told: Told::Denied { retry_after, quota: 0 } }
-}
+use crate::by_hand::{admitted, costs, denied, simulate};
 
 /// Under a limit of 2 in 100 ns.
 fn run(events: &[Event]) -> Run {
@@ -127,21 +121,6 @@ fn in_order_of_claims_excuses_only_stalled_claims() {
     assert!(matches!(in_order.check(), Err(Fault::Unexplained { live_at_most: 1, .. })));
 }
 
-/// What a limiter with this rule does, one request (pause before it, cost) after the other.
-fn simulate(rule: Rule, requests: &[(u64, u32)]) -> Vec<Event> {
-    let (mut log, mut now) = (Log::default(), 0);
-    let mut event = |&(pause, cost): &(u64, u32)| {
-        now += pause;
-        let answer = log.acquire(&[rule], now, cost).expect("a cost up to the limit");
-        let told = answer.retry_after.map_or(Told::Admitted, |wait| Told::Denied {
-            retry_after: u64::try_from(wait).expect("less than a window"),
-            quota: 0,
-        });
-        Event { key: 0, cost, before: now, after: now, told }
-    };
-    requests.iter().map(&mut event).collect()
-}
-
 fn exactly(limit: u32, window: u64, events: Vec<Event>) -> Run {
     Run { limits: vec![Limit { permits: limit, window }], events, reading_error: 0, expiry: Expiry::EachOnItsOwn }
 }
@@ -162,8 +141,8 @@ proptest! {
         requests in prop::collection::vec((0_u64..20, any::<u32>()), 1..150),
         flip in any::<prop::sample::Index>(),
     ) {
-        let requests: Vec<_> = requests.iter().map(|&(pause, cost)| (pause, 1 + cost % limit)).collect();
-        let mut run = exactly(limit, window, simulate(Rule { limit, window }, &requests));
+        let requests = costs(&requests, limit);
+        let mut run = exactly(limit, window, simulate(&Quotas::log(limit, window), &requests));
         prop_assert!(run.check().is_ok(), "{:?}", run.check());
         let mut denials: Vec<&mut Event> = run.events.iter_mut().filter(|event| event.told != Told::Admitted).collect();
         if !denials.is_empty() {
@@ -182,10 +161,10 @@ proptest! {
         window in 1_u64..60,
         requests in prop::collection::vec((1_u64..20, any::<u32>()), 1..150),
     ) {
-        let requests: Vec<_> = requests.iter().map(|&(pause, cost)| (pause, 1 + cost % (limit - 1))).collect();
-        let right = simulate(Rule { limit, window }, &requests);
+        let requests = costs(&requests, limit - 1);
+        let right = simulate(&Quotas::log(limit, window), &requests);
         for other in [limit - 1, limit + 1] {
-            let events = simulate(Rule { limit: other, window }, &requests);
+            let events = simulate(&Quotas::log(other, window), &requests);
             let differs = told_otherwise(&events, &right);
             let verdict = exactly(limit, window, events).check();
             prop_assert_eq!(verdict.is_err(), differs, "under {}: {:?}", other, verdict);

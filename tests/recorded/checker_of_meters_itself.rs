@@ -2,23 +2,18 @@
 //! runs of the oracle: it must accept what is right and catch a single permit too many, a single
 //! denial too many and advice that is one nanosecond off.
 
-use crate::checker::meters::{Bucket, Fault, Window};
-use crate::checker::{Event, Told};
-use crate::oracle::meter::{Meter, Naive};
 use proptest::prelude::*;
+use tollgate_kit::checker::meters::Fault;
+use tollgate_kit::checker::{Event, Told};
+use tollgate_kit::key::Quotas;
+use tollgate_kit::oracle::meter::Meter;
 
-fn admitted(before: u64, after: u64) -> Event {
-    Event { key: 0, cost: 1, before, after, told: Told::Admitted }
-}
-
-fn denied(before: u64, after: u64, retry_after: u64) -> Event {
-    Event { key: 0, cost: 1, before, after, told: Told::Denied { retry_after, quota: 0 } }
-}
+use crate::by_hand::{admitted, costs, denied, simulate};
 
 /// Two permits, and one more every ten nanoseconds.
-const BUCKET: Bucket = Bucket { capacity: 2, refill: 1, per: 10 };
-const WINDOW: Window = Window { limit: 2, window: 10, aligned: false };
-const ALIGNED: Window = Window { aligned: true, ..WINDOW };
+const BUCKET: Meter = Meter::TokenBucket { capacity: 2, refill: 1, per: 10, start: 2 };
+const WINDOW: Meter = Meter::FixedWindow { limit: 2, window: 10, phase: None };
+const ALIGNED: Meter = Meter::FixedWindow { limit: 2, window: 10, phase: Some(0) };
 
 #[test]
 fn a_bucket_that_is_right_is_accepted() {
@@ -60,7 +55,7 @@ fn a_buckets_denial_that_nothing_explains_is_caught() {
 
 #[test]
 fn a_windows_faults_are_caught() {
-    let run = |window: Window, events: &[Event]| window.check(events, 0);
+    let run = |window: Meter, events: &[Event]| window.check(events, 0);
     let two = [admitted(5, 5), admitted(7, 7)];
     let with = |event: Event| [two[0], two[1], event];
     for window in [WINDOW, ALIGNED] {
@@ -79,27 +74,6 @@ fn a_windows_faults_are_caught() {
     // five.
     let many = |count: usize| run(WINDOW, &vec![admitted(5, 5); count]);
     assert!(many(4).is_ok() && matches!(many(5), Err(Fault::OverAdmitted { permits: 5, .. })));
-}
-
-/// What a limiter does by this oracle, one request (pause before it, cost) after the other.
-fn simulate(meter: Meter, requests: &[(u64, u32)]) -> Vec<Event> {
-    let (mut naive, mut now) = (Naive::new(meter, 0, 0), 0);
-    let mut event = |&(pause, cost): &(u64, u32)| {
-        now += pause;
-        let told = if naive.admits(now, cost) {
-            naive.grant(now, cost);
-            Told::Admitted
-        } else {
-            let retry_after = (1..).find(|wait| naive.admits(now + wait, cost)).expect("at some time");
-            Told::Denied { retry_after, quota: 0 }
-        };
-        Event { key: 0, cost, before: now, after: now, told }
-    };
-    requests.iter().map(&mut event).collect()
-}
-
-fn costs(requests: &[(u64, u32)], limit: u32) -> Vec<(u64, u32)> {
-    requests.iter().map(|&(pause, cost)| (pause, 1 + cost % limit)).collect()
 }
 
 fn off_by_one(event: Event, more: bool) -> Event {
@@ -138,8 +112,8 @@ proptest! {
         flip in any::<prop::sample::Index>(),
     ) {
         let meter = Meter::TokenBucket { capacity, refill, per, start: capacity };
-        let events = simulate(meter, &costs(&requests, capacity));
-        each_fault_is_caught(&events, flip, |events| Bucket { capacity, refill, per }.check(events, 0).is_ok())?;
+        let events = simulate(&Quotas::Meter(meter), &costs(&requests, capacity));
+        each_fault_is_caught(&events, flip, |events| meter.check(events, 0).is_ok())?;
     }
 
     #[test]
@@ -150,8 +124,8 @@ proptest! {
         flip in any::<prop::sample::Index>(),
     ) {
         let meter = Meter::FixedWindow { limit, window, phase: Some(0) };
-        let events = simulate(meter, &costs(&requests, limit));
-        each_fault_is_caught(&events, flip, |events| Window { limit, window, aligned: true }.check(events, 0).is_ok())?;
+        let events = simulate(&Quotas::Meter(meter), &costs(&requests, limit));
+        each_fault_is_caught(&events, flip, |events| meter.check(events, 0).is_ok())?;
     }
 
     /// Where a window begins is not to be seen from outside, so that one permit too many need not
@@ -163,8 +137,8 @@ proptest! {
         requests in prop::collection::vec((0_u64..20, any::<u32>()), 1..120),
     ) {
         let meter = Meter::FixedWindow { limit, window, phase: None };
-        let events = simulate(meter, &costs(&requests, limit));
-        let checked = Window { limit, window, aligned: false }.check(&events, 0);
+        let events = simulate(&Quotas::Meter(meter), &costs(&requests, limit));
+        let checked = meter.check(&events, 0);
         prop_assert!(checked.is_ok(), "{:?}", checked);
     }
 }

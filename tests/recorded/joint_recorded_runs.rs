@@ -15,8 +15,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use crate::checker::{Event, Expiry, Fault, Limit, Run, Told};
 use tollgate::{Clock, Decision, JointLimiter, MockClock, MonotonicClock, Quota};
+use tollgate_kit::checker::{Event, Expiry, Fault, Limit, Run, Told};
 
 /// By how much readings of the real clock may disagree between processors, or be taken out of order
 /// on one.

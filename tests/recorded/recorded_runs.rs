@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use crate::checker::record::{Numbers, Plan, READING_ERROR, obey, record};
-use crate::checker::{Event, Expiry, Limit, Run, Summary, Told};
 use tollgate::{AtKeyCap, DirectLimiter, Limiter, MockClock, Quota};
+use tollgate_kit::checker::record::{Numbers, Plan, READING_ERROR, obey, record};
+use tollgate_kit::checker::{Event, Expiry, Limit, Run, Summary, Told};
 
 /// Permits are given back one by one, each a window after its own stamp.
 const EXPIRY: Expiry = Expiry::EachOnItsOwn;

@@ -1,16 +1,12 @@
 //! Warnings, each once: of a server that removes keys for want of memory, of a shared name, and of
 //! a right that the user lacks.
 
-#[path = "redis/support/mod.rs"]
-mod support;
-
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use log::{LevelFilter, Log, Metadata, Record};
-use support::{Server, ask, runtime};
 use tollgate::Quota;
-use tollgate_redis::{RedisLimiter, Store};
+use tollgate_kit::redis::{Server, ask, patient, runtime};
+use tollgate_redis::RedisLimiter;
 
 /// What was logged by this crate.
 static LOGGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -97,8 +93,7 @@ fn a_right_that_is_missing_is_warned_of_once() {
     let weak = ["ACL", "SETUSER", "weak", "on", ">hidden", "~tollgate:*", "+@all", "-pexpireat"];
     let _: redis::Value = ask(&mut server.connect(), &weak);
     let address = format!("{}?user=weak&pass=hidden", server.address());
-    let builder = Store::builder(&address, support::secret());
-    let builder = builder.timeout(Duration::from_secs(20)).connect_timeout(Duration::from_secs(20));
+    let builder = patient(&address);
     let limiter = RedisLimiter::new(&builder.build().unwrap(), "api", Quota::per_hour(5)).unwrap();
     runtime().block_on(async {
         for _ in 0..3 {

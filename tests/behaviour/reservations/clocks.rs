@@ -110,38 +110,21 @@ fn a_reservation_by_a_clock_that_lags_behind_an_expiry_loses_no_permit() {
     assert!(limiter.try_acquire("a").is_admitted());
 }
 
-/// A clock at which a thread stops: between the reading and its use, other requests come.
-struct Stops {
-    shows: AtomicU64,
-    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-}
-
-impl Clock for &'static Stops {
-    fn now(&self) -> u64 {
-        let reading = self.shows.load(Ordering::SeqCst);
-        let meanwhile = self.meanwhile.lock().unwrap().take();
-        if let Some(meanwhile) = meanwhile {
-            meanwhile();
-        }
-        reading
-    }
-}
-
 #[test]
 fn a_thread_that_stalls_as_it_cancels_postpones_no_permit_that_expires_meanwhile() {
-    let clock: &'static Stops = Box::leak(Box::new(Stops { shows: AtomicU64::new(0), meanwhile: Mutex::new(None) }));
+    let clock = HookedClock::new();
     let quota = Quota::new(1, Duration::from_nanos(2));
-    let limiter: &'static Limiter<str, &'static Stops> =
-        Box::leak(Box::new(Limiter::builder(quota).clock(clock).build().unwrap()));
+    let limiter = Arc::new(Limiter::<str>::builder(quota).clock(clock.clone()).build().unwrap());
     assert!(limiter.try_acquire("a").is_admitted());
-    clock.shows.store(1, Ordering::SeqCst);
+    clock.set(1);
     let ahead = limiter.reserve("a", 1, TEN).unwrap();
     assert_eq!(ahead.delay(), Duration::from_nanos(1));
-    *clock.meanwhile.lock().unwrap() = Some(Box::new(|| {
-        clock.shows.store(2, Ordering::SeqCst);
+    let (others, time) = (Arc::clone(&limiter), clock.clone());
+    clock.at_next_reading(move || {
+        time.set(2);
         // Another key's rings are replaced, which raises the timestamp floor.
-        (0..2).for_each(|_| assert_eq!(limiter.reserve("z", 1, NOW).unwrap().cancel(), 1));
-    }));
+        (0..2).for_each(|_| assert_eq!(others.reserve("z", 1, NOW).unwrap().cancel(), 1));
+    });
     assert_eq!(ahead.cancel(), 1);
     assert!(limiter.try_acquire("a").is_admitted(), "denied, and nothing is live or reserved");
 }

@@ -10,7 +10,7 @@ pub(super) struct Lived {
     granted: Vec<(u64, u32)>,
 }
 
-impl<S: Subject> Pair<S> {
+impl<S: Facade> Pair<S> {
     /// By the time that has really passed, no more is granted than may be.
     pub(super) fn lives_up(&mut self, key: u32, cost: u32) -> Checked {
         let (passed, meter) = (self.passed, self.meter);

@@ -20,7 +20,6 @@
 //!   least a window's length apart and hold no more than the limit.)
 
 mod elapsed;
-mod quotas;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -28,14 +27,13 @@ use tollgate::{
     AtKeyCap, CostExceedsLimit, Decision, DenialReason, DirectLimiter, Limiter, Quota, QuotaStatus, Status,
 };
 
-use crate::counted_clock::CountedClock;
+use tollgate_kit::clocks::CountedClock;
 
-use crate::driver::op::{Call, Said, length};
-use crate::driver::{Cost, END_OF_TIME, Op, Step, Subject};
-use crate::oracle::meter::{Meter, Naive};
 use elapsed::Lived;
-use quotas::period;
-pub(crate) use quotas::quota;
+use tollgate_kit::driver::op::{Call, Said, length};
+use tollgate_kit::driver::{Cost, END_OF_TIME, Op, Step};
+use tollgate_kit::facade::Facade;
+use tollgate_kit::oracle::meter::{Meter, Naive};
 
 pub(crate) struct Pair<S> {
     pub(crate) subject: S,
@@ -60,7 +58,7 @@ type Checked = Result<(), String>;
 impl Pair<Limiter<u32, CountedClock>> {
     pub(crate) fn keyed(meter: Meter, start: u64, cap: Option<(usize, AtKeyCap)>) -> Self {
         let clock = CountedClock::new();
-        let mut builder = Limiter::<u32>::builder(quota(meter)).clock(clock.clone()).count_decisions(true);
+        let mut builder = Limiter::<u32>::builder(meter.quota()).clock(clock.clone()).count_decisions(true);
         if let Some((cap, policy)) = cap {
             builder = builder.key_cap(cap).at_key_cap(policy);
         }
@@ -71,19 +69,20 @@ impl Pair<Limiter<u32, CountedClock>> {
 impl Pair<DirectLimiter<CountedClock>> {
     pub(crate) fn direct(meter: Meter, start: u64) -> Self {
         let clock = CountedClock::new();
-        let subject = DirectLimiter::with_clock(quota(meter), clock.clone()).expect("a good quota");
+        let builder = DirectLimiter::builder(meter.quota()).clock(clock.clone()).count_decisions(true);
+        let subject = builder.build().expect("a good quota");
         Self::new(subject, clock, meter, start, None)
     }
 }
 
-impl<S: Subject> Pair<S> {
+impl<S: Facade> Pair<S> {
     fn new(subject: S, clock: CountedClock, meter: Meter, start: u64, cap: Option<(usize, AtKeyCap)>) -> Self {
         clock.set(start);
         Self {
             subject,
             clock,
             meter,
-            quota: quota(meter),
+            quota: meter.quota(),
             now: start,
             latest: 0,
             passed: 0,
@@ -119,14 +118,15 @@ impl<S: Subject> Pair<S> {
         match op {
             // Every other step by the length that the quota is made of.
             Op::Advance(step) => {
-                let length = length(step, if self.asked % 2 == 0 { window } else { period(self.meter) });
+                let length = length(step, if self.asked % 2 == 0 { window } else { self.meter.period() });
                 self.set_clock(self.now.saturating_add(length));
             }
             Op::Leap(by) => self.set_clock(self.now.saturating_add(by)),
             Op::Back(part) => self.set_clock(self.now.saturating_sub(length(Step::Part(part), window))),
             Op::BackToZero => self.set_clock(0),
             Op::AdvanceToRetry { key, cost, off_by } => {
-                let told = self.subject.peek_n(key, cost.of(limit)).ok().and_then(|status| status.retry_after());
+                let told =
+                    self.subject.peek_n(&[Some(key)], cost.of(limit)).ok().and_then(|status| status.retry_after());
                 self.latest = self.latest.max(self.now);
                 let wait = told.map_or(0, |wait| u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
                 if wait > 0 {
@@ -146,20 +146,20 @@ impl<S: Subject> Pair<S> {
     fn request(&mut self, op: Op, limit: u32) -> Checked {
         match op {
             Op::AcquireOne { key } => self.acquire(key, 1, Call::One),
-            Op::Status { key, cost: Cost::Zero } => self.same_peek(key, 0, self.subject.status(key, 0)),
-            Op::Acquire { key, cost: Cost::Zero } => match self.subject.acquire(key, 0) {
+            Op::Status { key, cost: Cost::Zero } => self.same_peek(key, 0, self.subject.status(&[Some(key)], 0)),
+            Op::Acquire { key, cost: Cost::Zero } => match self.subject.acquire(&[Some(key)], 0) {
                 Ok(Decision::Admitted(_)) => Ok(()),
                 other => Err(format!("{other:?} of nothing")),
             },
             Op::Acquire { key, cost } => self.acquire(key, cost.of(limit), Call::Some),
             Op::Status { key, cost } => self.acquire(key, cost.of(limit), Call::Status),
-            Op::Peek { key } => self.same_peek(key, 1, Ok(self.subject.peek(key))),
+            Op::Peek { key } => self.same_peek(key, 1, Ok(self.subject.peek(&[Some(key)]))),
             Op::PeekN { key, cost } => {
                 let cost = cost.of(limit);
-                self.same_peek(key, cost, self.subject.peek_n(key, cost))
+                self.same_peek(key, cost, self.subject.peek_n(&[Some(key)], cost))
             }
             Op::Forget { key } => {
-                let held = self.subject.forget(key);
+                let held = self.subject.forget(&[Some(key)]);
                 self.lived.remove(&key);
                 match (held, self.keys.remove(&key)) {
                     (Some(true), None) => Err("nothing was held".to_owned()),
@@ -194,13 +194,13 @@ impl<S: Subject> Pair<S> {
         }
     }
 
-    fn refused(&self) -> Option<u64> {
-        self.subject.counts().map(|counts| counts.refused_at_cap)
+    fn refused(&self) -> u64 {
+        self.subject.counts().refused_at_cap
     }
 
     fn acquire(&mut self, key: u32, cost: u32, call: Call) -> Checked {
         let (lags, place) = (self.now < self.latest, self.has_place(key));
-        let refused = if place.is_none() { self.refused() } else { None };
+        let refused = place.is_none().then(|| self.refused());
         // Where something is left to the limiter, what it chose is seen by the numbers.
         let call = if lags { Call::Status } else { call };
         let said = match call.make(&self.subject, key, cost) {
@@ -209,7 +209,7 @@ impl<S: Subject> Pair<S> {
             Ok(_) if cost > self.meter.limit() => return Err("more than can ever be had".to_owned()),
             Ok(said) => said,
         };
-        let placed = place.unwrap_or_else(|| self.refused() == refused);
+        let placed = place.unwrap_or_else(|| Some(self.refused()) == refused);
         *(if said.decision.is_admitted() { &mut self.admitted } else { &mut self.denied }) += 1;
         if placed {
             let after = self.decided(self.may_be(key), cost, &said)?;
@@ -389,7 +389,7 @@ impl<S: Subject> Pair<S> {
         if self.asked % (1 + self.keys.len() / 16) != 0 {
             return Ok(());
         }
-        let Some(counts) = self.subject.counts() else { return Ok(()) };
+        let counts = self.subject.counts();
         let decisions = counts.decisions.map(|decisions| (decisions.admitted, decisions.denied));
         if decisions != Some((self.admitted, self.denied)) {
             return Err(format!("{decisions:?} decisions, expected {} and {}", self.admitted, self.denied));

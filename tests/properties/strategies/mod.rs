@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-use crate::driver::{Cost, Op, Step};
+use tollgate_kit::driver::{Cost, Op, Step};
 
 const HOUR: u64 = 3_600_000_000_000;
 pub(crate) const TWENTY_YEARS: u64 = 20 * 365 * 24 * HOUR;

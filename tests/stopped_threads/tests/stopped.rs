@@ -10,8 +10,6 @@
 //! threads are scheduled anew each time, so a seed repeats what was asked, not what came of it.
 #![cfg(target_os = "linux")]
 
-#[path = "../../recorded/checker/mod.rs"]
-mod checker;
 mod keyed;
 mod reserved;
 mod several;

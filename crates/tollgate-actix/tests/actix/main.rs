@@ -11,8 +11,6 @@ mod limits;
 mod no_allocation;
 mod panics;
 #[cfg(feature = "redis")]
-#[path = "../../../tollgate-redis/tests/redis/support/mod.rs"]
-mod redis_server;
 mod server;
 #[cfg(feature = "wait")]
 mod waits;

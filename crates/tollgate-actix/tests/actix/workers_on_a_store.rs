@@ -27,13 +27,13 @@ type Limit = RateLimit<PolicyLimiter<Keys>, (ClientIp, tollgate_actix::Header)>;
 
 /// A server of Redis, and the secret of those who ask it.
 struct Store {
-    redis: crate::redis_server::Server,
+    redis: tollgate_kit::redis::Server,
     folder: tempfile::TempDir,
 }
 
 impl Store {
     fn start() -> Option<Self> {
-        let store = Self { redis: crate::redis_server::Server::start(&[])?, folder: tempfile::tempdir().unwrap() };
+        let store = Self { redis: tollgate_kit::redis::Server::start(&[])?, folder: tempfile::tempdir().unwrap() };
         std::fs::write(store.folder.path().join("secret"), "the secret of all nodes\n").unwrap();
         Some(store)
     }

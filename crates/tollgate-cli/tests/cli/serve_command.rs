@@ -3,7 +3,9 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{ChildStdout, Command, Output, Stdio};
+
+use tollgate_kit::programs::Process;
 
 const POLICY: &str = r#"
 [[dimension]]
@@ -29,7 +31,7 @@ fn tollgate(folder: &Path, options: &[&str]) -> Command {
 }
 
 struct Served {
-    child: Child,
+    child: Process,
     out: BufReader<ChildStdout>,
     /// What it said when it began.
     words: String,
@@ -38,7 +40,7 @@ struct Served {
 
 impl Served {
     fn start(folder: &Path, options: &[&str]) -> Self {
-        let mut child = tollgate(folder, options).spawn().unwrap();
+        let mut child = Process(tollgate(folder, options).spawn().unwrap());
         let out = BufReader::new(child.stdout.take().unwrap());
         let mut served = Self { child, out, words: String::new(), address: String::new() };
         while served.address.is_empty() {
@@ -68,13 +70,6 @@ impl Served {
         self.out.read_to_string(&mut rest).unwrap();
         assert_eq!(self.child.wait().unwrap().code(), Some(0), "{rest}");
         rest
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -293,7 +288,7 @@ impl Served {
 
 /// The policy on a store.
 #[cfg(feature = "redis")]
-fn on_store(folder: &Path, redis: &crate::redis_server::Server, limit: u32) {
+fn on_store(folder: &Path, redis: &tollgate_kit::redis::Server, limit: u32) {
     let store = format!("[store]\nurl = \"{}\"\nsecret = {{ env = \"SECRET_OF_TESTS\" }}\n", redis.address());
     let policy = POLICY.replace("limit = 5", &format!("limit = {limit}"));
     std::fs::write(folder.join("policy.toml"), format!("{store}timeout = \"20s\"\n{policy}")).unwrap();
@@ -302,7 +297,7 @@ fn on_store(folder: &Path, redis: &crate::redis_server::Server, limit: u32) {
 #[cfg(feature = "redis")]
 #[test]
 fn two_processes_on_one_store_admit_exactly_the_limit_also_when_one_is_killed() {
-    let Some(redis) = crate::redis_server::Server::start(&[]) else { return };
+    let Some(redis) = tollgate_kit::redis::Server::start(&[]) else { return };
     let folder = folder("store");
     on_store(&folder, &redis, 100);
     let options = ["--listen", "127.0.0.1:0", "policy.toml"];
@@ -329,7 +324,7 @@ fn two_processes_on_one_store_admit_exactly_the_limit_also_when_one_is_killed() 
 #[cfg(feature = "redis")]
 #[test]
 fn what_no_store_does_ends_the_program_with_a_word_on_it() {
-    let Some(redis) = crate::redis_server::Server::start(&[]) else { return };
+    let Some(redis) = tollgate_kit::redis::Server::start(&[]) else { return };
     let folder = folder("no-store");
     let refused = |options: &[&str]| {
         let Output { status, stderr, .. } = tollgate(&folder, options).output().unwrap();

@@ -5,7 +5,5 @@ mod calls;
 mod futures;
 mod limiters;
 mod methods;
-#[path = "../../../tollgate-redis/tests/redis/support/mod.rs"]
-mod redis_server;
 mod store;
 mod waits;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::redis_server::{Server, runtime};
 use async_trait::async_trait;
 use tollgate::{Absent, rate_limit};
+use tollgate_kit::redis::{Server, runtime};
 use tollgate_policy::Policy;
 use tollgate_redis::{AcquireError, PolicyLimiter, StoreError};
 

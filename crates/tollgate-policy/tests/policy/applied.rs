@@ -1,10 +1,11 @@
 //! Policies that are applied to a limiter in use, and limiters of one dimension of a policy.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tollgate::{AtKeyCap, Clock, Decision, DenialReason, JointLimiter, Limiter, MockClock, Penalty, Quota};
+use tollgate::{AtKeyCap, Decision, DenialReason, JointLimiter, Limiter, MockClock, Penalty, Quota};
+use tollgate_kit::clocks::HookedClock;
 use tollgate_policy::{ApplyError, BuilderError, OfDimension, Policy, Target};
 
 /// A policy with these lines at its head, a penalty of the first dimension or none, and a limit.
@@ -155,37 +156,23 @@ fn several_limiters_take_a_policy_on_together_or_not_at_all() {
     assert_eq!(limits(), (2, 10));
 }
 
-/// A clock that stands still, and runs this at its next reading.
-#[derive(Default)]
-struct Hooked(Mutex<Option<Box<dyn FnOnce() + Send>>>);
-
-impl Clock for Hooked {
-    fn now(&self) -> u64 {
-        let hook = self.0.lock().unwrap().take();
-        if let Some(hook) = hook {
-            hook();
-        }
-        0
-    }
-}
-
 /// Quotas that change read the clock, so this request comes in the middle.
 #[test]
 fn shadow_mode_is_on_while_the_quotas_change() {
     let enforced = policy("", "", 5);
     let shadowed = policy("shadow = true", "", 1);
     for (before, after) in [(&enforced, &shadowed), (&shadowed, &enforced)] {
-        let limiter = Arc::new(before.builder::<(u32, u32)>().unwrap().clock(Hooked::default()).build().unwrap());
+        let limiter = Arc::new(before.builder::<(u32, u32)>().unwrap().clock(HookedClock::new()).build().unwrap());
         let asked = Arc::new(AtomicBool::new(false));
-        let hook: Box<dyn FnOnce() + Send> = Box::new({
+        let hook = {
             let (limiter, asked) = (Arc::clone(&limiter), Arc::clone(&asked));
             move || {
                 assert!(limiter.try_acquire_n((1, 1), 6).is_ok_and(|decision| decision.is_admitted()));
                 asked.store(true, Ordering::Relaxed);
             }
-        });
+        };
         limiter.check(after).unwrap();
-        *limiter.clock().0.lock().unwrap() = Some(hook);
+        limiter.clock().at_next_reading(hook);
         limiter.set(after).unwrap();
         assert!(asked.load(Ordering::Relaxed));
     }

@@ -1,4 +1,6 @@
-//! Each example prints the text that its head says it prints, as those of the limiters do.
+//! Each example prints the text that its head says it prints.
 
-#[path = "../../../../tests/examples.rs"]
-mod of_the_limiters;
+#[test]
+fn examples_print_their_documented_output() {
+    tollgate_kit::programs::examples_print_what_they_say(env!("CARGO_MANIFEST_DIR"), 2);
+}

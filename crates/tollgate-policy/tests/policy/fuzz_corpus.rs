@@ -7,11 +7,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-
-#[path = "../../../../fuzz/bodies/policy.rs"]
-mod body;
-
-use body::Read;
+use tollgate_kit::fuzz::policy::{Read, read};
 
 fn seeds() -> Vec<(PathBuf, Vec<u8>)> {
     let corpus: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "fuzz", "corpus", "policy"].iter().collect();
@@ -28,7 +24,7 @@ fn seeds() -> Vec<(PathBuf, Vec<u8>)> {
 fn every_seed_of_the_corpus() {
     let (mut policies, mut refused) = (0, 0);
     for (path, bytes) in seeds() {
-        match body::read(&bytes) {
+        match read(&bytes) {
             Ok(Read::Policy) => policies += 1,
             Ok(Read::Refused) => refused += 1,
             Ok(Read::NoText) => panic!("{} says nothing", path.display()),
@@ -115,7 +111,7 @@ fn damaged_seeds() {
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let result = runner.run(&(any::<Index>(), prop::collection::vec(damage(), 1..6)), |(seed, damage)| {
         let text = damaged(&seed.get(&seeds).1, &damage);
-        let read = body::read(&text);
+        let read = read(&text);
         read.map(drop).map_err(|difference| TestCaseError::fail(format!("{difference}\n{}", text.escape_ascii())))
     });
     if let Err(failure) = result {

@@ -1,26 +1,17 @@
 //! The example prints what it promises.
 
-use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Server, ask};
-
-/// Cargo builds examples beside the directory that this test lies in.
-fn program(name: &str) -> std::path::PathBuf {
-    let test = std::env::current_exe().expect("the path of this test");
-    let profile = test.parent().and_then(Path::parent).expect("target/PROFILE/deps");
-    profile.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION)
-}
+use tollgate_kit::programs::{example, skipped};
+use tollgate_kit::redis::{Server, ask};
 
 /// By a server of its own, or by one whose address is given.
 #[test]
 fn of_any_split_over_two_processes_exactly_n_are_admitted() {
     let Some(server) = Server::start(&[]) else { return };
-    let program = program("two_processes");
-    if !program.exists() {
-        eprintln!("SKIPPED: two_processes was not built; run `cargo test -p tollgate-redis`");
-        return;
-    }
+    let Some(program) = example("two_processes") else {
+        return skipped("two_processes was not built; run `cargo test -p tollgate-redis`");
+    };
     for arguments in [vec![], vec![server.address()]] {
         let output = Command::new(&program).args(arguments).output().expect("the example runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate_policy::Policy;
 use tollgate_redis::{BuildError, RedisJointLimiter};
 
-use crate::support::{Server, ask, runtime};
+use tollgate_kit::redis::{Server, ask, runtime};
 
 const DIMENSION: &str = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1h\" }]\n";
 

@@ -7,5 +7,4 @@ mod faults;
 mod from_policy;
 mod on_a_server;
 mod recorded;
-mod support;
 mod vectors;

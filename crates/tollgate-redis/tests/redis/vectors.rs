@@ -5,18 +5,14 @@
 //! thousand times slower, a microsecond for each of its nanoseconds: the algorithms know no unit. It
 //! is listed on the standard error of every run.
 
-#[path = "../../../../tests/vectors/format.rs"]
-#[allow(dead_code, reason = "another test looks at the rest of a case")]
-mod format;
-
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Duration;
 
-use crate::support::{Clock, Server, case_name, runtime};
-use format::{Ask, Case, Expect, Fault, read};
 use tokio::runtime::Runtime;
 use tollgate::{Algorithm, Quota};
+use tollgate_kit::redis::{Clock, Server, case_name, runtime};
+use tollgate_kit::vectors::{Ask, Case, Expect, Fault, read};
 use tollgate_redis::{BuildError, Decision, RedisLimiter, Status, Store, StoreError};
 
 const FILES: [&str; 7] = [

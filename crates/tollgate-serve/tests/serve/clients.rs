@@ -4,7 +4,8 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::place::by_both;
-use crate::processes::{guided, is_there};
+use crate::processes::guided;
+use tollgate_kit::programs::is_there;
 
 const README: &str = include_str!("../../README.md");
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::guarded;
-use crate::processes::is_there;
+use tollgate_kit::programs::is_there;
 
 fn program() -> String {
     std::env::var("ENVOY").unwrap_or_else(|_| "envoy".to_owned())

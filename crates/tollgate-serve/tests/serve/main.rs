@@ -16,8 +16,5 @@ mod on_store;
 mod pages;
 mod place;
 mod processes;
-#[cfg(feature = "redis")]
-#[path = "../../../tollgate-redis/tests/redis/support/mod.rs"]
-mod redis_server;
 mod stopping;
 mod support;

@@ -5,8 +5,9 @@ use std::process::Command;
 
 use crate::guarded::is_guarded;
 use crate::place::by_both;
-use crate::processes::{guided, is_there, proxy, service};
+use crate::processes::{guided, proxy, service};
 use crate::support::{Answer, agent};
+use tollgate_kit::programs::is_there;
 
 const CONFIGURATION: &str = include_str!("../../guide/nginx.conf");
 

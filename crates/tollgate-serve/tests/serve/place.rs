@@ -14,7 +14,7 @@ pub(crate) struct Place {
 /// A server of Redis, and the secret of those who ask it.
 #[cfg(feature = "redis")]
 struct OnStore {
-    redis: crate::redis_server::Server,
+    redis: tollgate_kit::redis::Server,
     folder: tempfile::TempDir,
 }
 
@@ -40,7 +40,7 @@ impl Place {
     /// A store of its own; `None`, and a loud line, if there is no program for it.
     #[cfg(feature = "redis")]
     pub(crate) fn on_store() -> Option<Self> {
-        let redis = crate::redis_server::Server::start(&[])?;
+        let redis = tollgate_kit::redis::Server::start(&[])?;
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("secret"), "the secret of all nodes\n").unwrap();
         Some(Self { store: Some(OnStore { redis, folder }) })

@@ -3,39 +3,19 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::place::Place;
 use crate::support::{Running, until};
 use tollgate::MockClock;
+use tollgate_kit::programs::Process;
 
 /// The policy of the guide, on a clock that stands still.
 pub(crate) fn guided(place: &Place) -> (Running, MockClock) {
     let clock = place.clock();
     let server = place.server(include_str!("../../guide/policy.toml")).address("client").unwrap();
     (Running::start(server.clock(clock.clone())), clock)
-}
-
-/// Whether a program is there. If not, says that the test is skipped.
-pub(crate) fn is_there(program: &str, option: &str) -> bool {
-    let found = Command::new(program).arg(option).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    if !found {
-        // Past the test harness, which keeps what tests print.
-        let notice = format!("\nSKIPPED: there is no {program} here\n");
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
-    }
-    found
-}
-
-/// A program that is ended with the test.
-pub(crate) struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Starts a proxy by a configuration that has the ports of the guide, and waits until it listens.
@@ -56,7 +36,7 @@ pub(crate) fn proxy(
             }
         }
         let mut process = Process(start(&text, folder.path()).spawn().unwrap());
-        let listens = until("proxy", || match process.0.try_wait().unwrap() {
+        let listens = until("proxy", || match process.try_wait().unwrap() {
             Some(_) => Some(false),
             None => TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok().then_some(true),
         });

@@ -7,8 +7,6 @@ mod no_allocation;
 #[cfg(feature = "redis")]
 mod on_a_store;
 #[cfg(feature = "redis")]
-#[path = "../../../tollgate-redis/tests/redis/support/mod.rs"]
-mod redis_server;
 #[cfg(feature = "axum")]
 mod served;
 #[cfg(feature = "client")]

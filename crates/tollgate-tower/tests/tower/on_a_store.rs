@@ -12,7 +12,7 @@ use tollgate_tower::{
 };
 
 use crate::layer::support::{Answer, Inner, InnerService, ask, from, get, with};
-use crate::redis_server::{Server, runtime};
+use tollgate_kit::redis::{Server, runtime};
 
 const POLICY: &str = r#"
     [[dimension]]

@@ -3,14 +3,16 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use tollgate_kit::programs::Process;
+
 /// The program, killed at the end.
 pub(crate) struct Program {
-    pub(crate) child: Child,
+    pub(crate) child: Process,
     pub(crate) clients: SocketAddr,
     /// Where operators ask.
     pub(crate) operators: SocketAddr,
@@ -22,7 +24,7 @@ impl Program {
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_login_service"));
         command.args(["--listen", "127.0.0.1:0", "--operators", "127.0.0.1:0"]).args(arguments);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = Process(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
         let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut address = |before: &str, after: &str| {
             let line = printed.next().unwrap().unwrap();
@@ -40,13 +42,5 @@ impl Program {
     /// The next line of the log. It comes however slow the machine is, or the test fails.
     pub(crate) fn next_of_log(&self) -> String {
         self.log.recv_timeout(Duration::from_secs(60)).expect("a line in the log")
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

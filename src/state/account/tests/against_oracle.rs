@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::super::{Account, STATE_BITS, Verdict};
 use super::any::AnyAccount;
-use super::oracle::{Meter, Naive};
 use super::traffic::{END_OF_TIME, account, lengths, meter, origin, requests};
 use crate::decision::Left;
 use crate::state::cell::{AtomicWord, Hint, Word};
 use crate::state::request::{self, Ask, Place, Proposal, Seen};
 use crate::state::ring::Rings;
+use tollgate_kit::oracle::meter::{Meter, Naive};
 
 struct Run {
     meter: Meter,

@@ -4,12 +4,10 @@ use proptest::prelude::*;
 
 use super::super::{Account, Verdict};
 use super::any::AnyAccount;
-use super::models::bucket::Bucket;
-use super::models::queue::Queue;
-use super::models::windows::{Kind, Windows};
-use super::models::{Naive, Number};
-use super::oracle::Meter;
 use super::traffic::{START_OF_TIME, account};
+use tollgate_kit::oracle::meter::Meter;
+use tollgate_kit::reservations::account::Account as Model;
+use tollgate_kit::reservations::{Naive, Number};
 
 /// Where windows begin.
 const ORIGIN: u64 = START_OF_TIME + (1 << 40);
@@ -28,65 +26,6 @@ fn meter() -> impl Strategy<Value = Meter> {
         2 => (1..12_u32, 1..30_u64, phase())
             .prop_map(|(limit, window, phase)| Meter::SlidingCounter { limit, window, phase }),
     ]
-}
-
-enum Model {
-    Bucket(Bucket),
-    Queue(Queue),
-    Windows(Windows),
-}
-
-impl Model {
-    fn of(meter: Meter) -> Self {
-        let boundary = |phase: u128| i128::try_from(phase + u128::from(ORIGIN)).expect("small");
-        match meter {
-            Meter::TokenBucket { capacity, refill, per, start } => {
-                Self::Bucket(Bucket::new(capacity, refill, per, start))
-            }
-            Meter::LeakyBucket { capacity, leak, per } => Self::Bucket(Bucket::new(capacity, leak, per, capacity)),
-            Meter::LeakyQueue { leak, per, max_delay } => Self::Queue(Queue {
-                permits: leak.into(),
-                period: per.into(),
-                max_delay,
-                limit: meter.limit(),
-                next: 0,
-                places: vec![],
-                charges: 0,
-            }),
-            Meter::FixedWindow { limit, window, phase } => {
-                let kind = phase.map_or(Kind::Floating, |phase| Kind::Aligned(boundary(phase)));
-                Self::Windows(Windows::new(limit, window, kind))
-            }
-            Meter::SlidingCounter { limit, window, phase } => {
-                Self::Windows(Windows::new(limit, window, Kind::Counter(boundary(phase))))
-            }
-            Meter::QuantisedLog { .. } => unreachable!("no account"),
-        }
-    }
-
-    fn request(&mut self, now: u64, cost: u32, within: Option<u64>) -> Result<(u64, Number), u64> {
-        match self {
-            Self::Bucket(bucket) => bucket.request(now, cost, within),
-            Self::Queue(queue) => queue.request(now, cost, within),
-            Self::Windows(windows) => windows.request(now, cost, within),
-        }
-    }
-
-    fn refund(&mut self, now: u64, number: Number) -> u32 {
-        match self {
-            Self::Bucket(bucket) => bucket.refund(now, number),
-            Self::Queue(queue) => queue.refund(now, number),
-            Self::Windows(windows) => windows.refund(now, number),
-        }
-    }
-
-    fn remaining(&self, now: u64) -> u32 {
-        match self {
-            Self::Bucket(bucket) => bucket.remaining(now),
-            Self::Queue(queue) => queue.remaining(now),
-            Self::Windows(windows) => windows.remaining(now),
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -121,7 +60,7 @@ proptest! {
     #[test]
     fn reservations_and_refunds_are_those_of_the_naive_account(meter in meter(), steps in steps()) {
         let account: AnyAccount = account(meter, ORIGIN);
-        let (mut model, mut state, mut now) = (Model::of(meter), 0, ORIGIN);
+        let (mut model, mut state, mut now) = (Model::of(meter, ORIGIN), 0, ORIGIN);
         let mut receipts: Vec<Receipt> = vec![];
         for (gap, step) in steps {
             now += gap;

@@ -5,9 +5,9 @@ use core::time::Duration;
 use proptest::prelude::*;
 
 use super::any::AnyAccount;
-use super::oracle::Meter;
 use crate::quota::Quota;
 use crate::state::account::windows::Counter;
+use tollgate_kit::oracle::meter::Meter;
 
 /// No reading is later.
 pub(super) const END_OF_TIME: u64 = (1 << 62) - (1 << 34) - 1;
@@ -71,23 +71,7 @@ fn is_allowed(meter: Meter) -> bool {
 
 /// The quota that has the meter, if there is one.
 pub(super) fn quota(meter: Meter) -> Option<Quota> {
-    let long = Duration::from_nanos;
-    let phase_of = |phase: u128| long(u64::try_from(phase).expect("short"));
-    let quota = match meter {
-        Meter::TokenBucket { capacity, refill, per, start } => {
-            Quota::token_bucket(capacity, refill, long(per)).starting_with(start)
-        }
-        Meter::LeakyBucket { capacity, leak, per } => Quota::leaky_bucket(capacity, leak, long(per)),
-        Meter::LeakyQueue { leak, per, max_delay } => Quota::leaky_queue(leak, long(per), long(max_delay)),
-        Meter::FixedWindow { limit, window, phase: None } => Quota::fixed_window(limit, long(window)),
-        Meter::FixedWindow { limit, window, phase: Some(phase) } => {
-            Quota::fixed_window(limit, long(window)).aligned(phase_of(phase))
-        }
-        Meter::SlidingCounter { limit, window, phase } => {
-            Quota::sliding_counter(limit, long(window)).aligned(phase_of(phase))
-        }
-        Meter::QuantisedLog { .. } => unreachable!("no account"),
-    };
+    let quota = tollgate_kit::quota_of!(Quota, meter, Duration::from_nanos);
     quota.validate().is_ok().then_some(quota)
 }
 

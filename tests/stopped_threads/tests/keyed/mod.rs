@@ -8,8 +8,8 @@ use stopped_threads::run::{Stops, run};
 use tollgate::{AtKeyCap, Clock, Decision, Limiter, Quota, ReserveError, Snapshot};
 
 use crate::Ticks;
-use crate::checker::record::told;
-use crate::checker::{Event, Expiry, Limit, Run, Told};
+use tollgate_kit::checker::record::told;
+use tollgate_kit::checker::{Event, Expiry, Limit, Run, Told};
 
 /// Stops of a round.
 const STOPS: u32 = 40;

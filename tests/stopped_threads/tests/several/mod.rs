@@ -7,7 +7,7 @@ use stopped_threads::run::{Stops, run};
 use tollgate::{Clock, Decision, DenialReason, JointLimiter, Quota};
 
 use crate::Ticks;
-use crate::checker::{Event, Expiry, Limit, Run, Told};
+use tollgate_kit::checker::{Event, Expiry, Limit, Run, Told};
 
 const STOPS: u32 = 40;
 const DIMENSIONS: usize = 2;

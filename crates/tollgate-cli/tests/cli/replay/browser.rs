@@ -1,9 +1,10 @@
 //! Pages, opened in a headless Chromium, and what they have in them then.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use tollgate_kit::programs::skipped;
 
 use crate::replay::support::{Scratch, text};
 
@@ -21,8 +22,7 @@ fn chromium() -> Option<&'static str> {
     };
     let found = NAMES.iter().find(runs).copied();
     if found.is_none() {
-        let notice = "\nSKIPPED: a page in a browser: there is no chromium (apt-get install chromium)\n";
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
+        skipped("a page in a browser: there is no chromium (apt-get install chromium)");
     }
     found
 }

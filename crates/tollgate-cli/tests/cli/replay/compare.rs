@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
-use std::path::Path;
 use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::replay::naive::{self, Part, Rule, requests_of};
-use crate::replay::support::{SAMPLE, Scratch, replay, text, tollgate};
+use tollgate_kit::key::Quotas;
+
+use crate::replay::naive::{self, Part, fixed_window, log, requests_of, sliding_counter, token_bucket, wait};
+use crate::replay::support::{SAMPLE, Scratch, replay, shared, text, tollgate};
 
 const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -25,13 +25,13 @@ fn figures(shown: &Value) -> Value {
 }
 
 /// The same of rules that all have to grant a request, by a program that keeps every granted stamp.
-fn naive_figures(requests: &[(String, u64)], rules: &[Rule], windows: &[u64]) -> Value {
+fn naive_figures(requests: &[(String, u64)], rules: &[Quotas], windows: &[u64]) -> Value {
     let mut granted: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let (mut waits, mut denied_keys) = (Vec::new(), Vec::new());
     let mut bursts: Vec<(u64, &str)> = vec![(0, ""); windows.len()];
     for (key, seconds) in requests {
         let (stamps, now) = (granted.entry(key).or_default(), seconds * NANOS_PER_SECOND);
-        let wait = rules.iter().map(|rule| rule.wait(stamps, now)).max().unwrap();
+        let wait = rules.iter().map(|rule| wait(rule, stamps, now)).max().unwrap();
         if wait > 0 {
             waits.push(wait);
             denied_keys.push(key);
@@ -68,21 +68,20 @@ fn without_keys(mut figures: Value) -> Value {
     figures
 }
 
-fn every_algorithm(log: &str) {
-    let requests = requests_of(&String::from_utf8_lossy(&fs::read(log).unwrap()), Part::Client);
+fn every_algorithm(file: &str) {
+    let requests = requests_of(&String::from_utf8_lossy(&fs::read(file).unwrap()), Part::Client);
     for (limit, per, seconds) in [(20, "10s", 10), (5, "1s", 1), (40, "5m", 300)] {
-        let capacity = limit as u64;
-        let bucket = || Rule::TokenBucket { capacity, refill: capacity, seconds };
+        let bucket = || token_bucket(limit, limit, seconds);
         let expected = [
-            ("sliding-window-log", Rule::Log { limit, seconds }),
+            ("sliding-window-log", log(limit, seconds)),
             ("token-bucket", bucket()),
             // What leaks away in one comes back in the other.
             ("leaky-bucket", bucket()),
-            ("fixed-window", Rule::FixedWindow { limit, seconds }),
-            ("sliding-counter", Rule::SlidingCounter { limit: capacity, seconds }),
+            ("fixed-window", fixed_window(limit, seconds)),
+            ("sliding-counter", sliding_counter(limit, seconds)),
         ];
         let windows = format!("{per},1m");
-        let args = ["--limit", &limit.to_string(), "--per", per, "--window", &windows, "--format", "json", log];
+        let args = ["--limit", &limit.to_string(), "--per", per, "--window", &windows, "--format", "json", file];
         let output = compare(&args);
         assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -98,21 +97,21 @@ fn every_algorithm(log: &str) {
     }
 }
 
-fn policies(log: &str) {
-    let scratch = Scratch::new(&format!("compare-{}", fs::metadata(log).unwrap().len()));
-    let bytes = fs::read(log).unwrap();
+fn policies(file: &str) {
+    let scratch = Scratch::new(&format!("compare-{}", fs::metadata(file).unwrap().len()));
+    let bytes = fs::read(file).unwrap();
     let requests = requests_of(&String::from_utf8_lossy(&bytes), Part::Path);
     let policy = "[[dimension]]\nname = \"p\"\nkey = [\"path\"]\nquota = [{ limit = 2, per = \"1s\" }, { limit = 30, per = \"5m\" }]\n";
     let policy = scratch.with("policy.toml", policy);
-    let output = compare(&["--policy", &policy, "--policy", SAMPLE_POLICY, "--format", "json", log]);
+    let output = compare(&["--policy", &policy, "--policy", SAMPLE_POLICY, "--format", "json", file]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let rules = [Rule::Log { limit: 2, seconds: 1 }, Rule::Log { limit: 30, seconds: 300 }];
+    let rules = [log(2, 1), log(30, 300)];
     let naive = naive_figures(&requests, &rules, &[NANOS_PER_SECOND, 60 * NANOS_PER_SECOND]);
     assert_eq!(without_keys(figures(&report["compared"][0])), naive);
 
-    let address = vec![Rule::Log { limit: 5, seconds: 1 }, Rule::Log { limit: 40, seconds: 60 }];
-    let endpoint = vec![Rule::TokenBucket { capacity: 30, refill: 10, seconds: 60 }];
+    let address = vec![log(5, 1), log(40, 60)];
+    let endpoint = vec![token_bucket(30, 10, 60)];
     let both = [(Part::Client, address), (Part::Path, endpoint)];
     let totals = naive::decide(&String::from_utf8_lossy(&bytes), &both);
     let mut waits: Vec<u64> = totals.waits.into_iter().filter(|wait| *wait > 0).collect();
@@ -131,14 +130,9 @@ fn every_figure_on_the_sample_is_that_of_a_naive_program() {
 
 #[test]
 fn every_figure_on_the_real_log_is_that_of_a_naive_program() {
-    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/apache_access.log");
-    if !log.is_file() {
-        let notice = "\nSKIPPED: comparisons on the real access log: there is no ../shared/data beside this checkout\n";
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
-        return;
-    }
-    every_algorithm(log.to_str().unwrap());
-    policies(log.to_str().unwrap());
+    let Some(log) = shared("apache_access.log") else { return };
+    every_algorithm(&log);
+    policies(&log);
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::replay::support::{Numbers, Row, SAMPLE, Scratch, as_digits, decisions, replay, replay_stdin, text, total};
+use crate::replay::support::{
+    Numbers, Row, SAMPLE, Scratch, as_digits, decisions, replay, replay_stdin, shared, text, total,
+};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -87,23 +88,18 @@ fn decisions_on_the_sample_are_those_of_the_definition() {
 
 #[test]
 fn decisions_on_the_real_log_are_those_of_an_independent_program() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let Ok(expected) = fs::read(data.join("apache_access.expected.json")) else {
-        // Written past the test harness, which would keep it to itself in a test that passes.
-        let notice = "\nSKIPPED: decisions on the real access log: there is no ../shared/data beside this checkout\n";
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
+    let (Some(log), Some(expected)) = (shared("apache_access.log"), shared("apache_access.expected.json")) else {
         return;
     };
-    let log = data.join("apache_access.log");
     let scratch = Scratch::new("real");
-    let expected: Value = serde_json::from_slice(&expected).unwrap();
+    let expected: Value = serde_json::from_slice(&fs::read(expected).unwrap()).unwrap();
     let ours = expected.as_array().unwrap().iter().filter(|case| case["window"] == "half_open");
     let mut cases = 0;
     for case in ours {
         cases += 1;
         let (limit, window) = (case["limit"].to_string(), format!("{}ns", case["window_ns"]));
         let file = scratch.file("decisions.csv");
-        let output = replay(&["--limit", &limit, "--per", &window, "--decisions", &file, log.to_str().unwrap()]);
+        let output = replay(&["--limit", &limit, "--per", &window, "--decisions", &file, &log]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert_eq!(total(&output, "admitted"), case["allowed"].as_u64().unwrap(), "{case}");
         assert_eq!(total(&output, "denied"), case["rejected"].as_u64().unwrap(), "{case}");

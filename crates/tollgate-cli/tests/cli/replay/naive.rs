@@ -4,79 +4,39 @@
 
 use std::collections::HashMap;
 
+use tollgate_kit::key::Quotas;
+use tollgate_kit::oracle::meter::Meter;
+
 /// Whole seconds since 1970: access logs have no finer times.
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-pub(crate) enum Rule {
-    /// At most so many in any window of so many seconds.
-    Log { limit: usize, seconds: u64 },
-    /// A bucket of so many tokens, of which so many come back in so many seconds, evenly.
-    TokenBucket { capacity: u64, refill: u64, seconds: u64 },
-    /// At most so many from a first request until so many seconds later.
-    FixedWindow { limit: usize, seconds: u64 },
-    /// By the counts of two windows that begin at multiples of so many seconds since 1970, the
-    /// older one weighed by what is left.
-    SlidingCounter { limit: u64, seconds: u64 },
+/// At most so many in any window of so many seconds.
+pub(crate) fn log(limit: u32, seconds: u64) -> Quotas {
+    Quotas::log(limit, seconds * NANOS_PER_SECOND)
 }
 
-impl Rule {
-    /// How long until one more is admitted beside those `granted` so far, in nanoseconds; zero for
-    /// at once.
-    pub(crate) fn wait(&self, granted: &[u64], now: u64) -> u64 {
-        match *self {
-            Self::Log { limit, seconds } => {
-                let window = seconds * NANOS_PER_SECOND;
-                let live: Vec<u64> = granted.iter().copied().filter(|stamp| stamp + window > now).collect();
-                if live.len() < limit { 0 } else { live[live.len() - limit] + window - now }
-            }
-            Self::TokenBucket { capacity, refill, seconds } => {
-                // In parts of a token so small that `refill` of them come back in a nanosecond.
-                let token = u128::from(seconds * NANOS_PER_SECOND);
-                let full = u128::from(capacity) * token;
-                let (mut level, mut at) = (full, 0);
-                for stamp in granted {
-                    level = full.min(level + u128::from(stamp - at) * u128::from(refill)) - token;
-                    at = *stamp;
-                }
-                level = full.min(level + u128::from(now - at) * u128::from(refill));
-                let lacking = token.saturating_sub(level);
-                u64::try_from(lacking.div_ceil(u128::from(refill))).unwrap()
-            }
-            Self::FixedWindow { limit, seconds } => {
-                let window = seconds * NANOS_PER_SECOND;
-                let (mut begins, mut count) = (None, 0);
-                for stamp in granted {
-                    if begins.is_none_or(|begins| *stamp >= begins + window) {
-                        (begins, count) = (Some(*stamp), 0);
-                    }
-                    count += 1;
-                }
-                let end = begins.map_or(0, |begins| begins + window);
-                if now >= end || count < limit { 0 } else { end - now }
-            }
-            Self::SlidingCounter { limit, seconds } => {
-                let window = seconds * NANOS_PER_SECOND;
-                let fits = |at: u64| {
-                    let begins = at / window * window;
-                    let count =
-                        |from: u64| granted.iter().filter(|stamp| (from..from + window).contains(stamp)).count();
-                    let (current, previous) = (count(begins) as u128, count(begins - window) as u128);
-                    let left = u128::from(begins + window - at);
-                    (current + 1) * u128::from(window) + previous * left <= u128::from(limit) * u128::from(window)
-                };
-                // What fits once fits from then on: the least wait is found by halves.
-                let (mut too_early, mut enough) = (0, 2 * window);
-                if fits(now) {
-                    return 0;
-                }
-                while too_early + 1 < enough {
-                    let middle = too_early + (enough - too_early) / 2;
-                    if fits(now + middle) { enough = middle } else { too_early = middle }
-                }
-                enough
-            }
-        }
-    }
+/// A bucket of so many tokens, of which so many come back in so many seconds, evenly.
+pub(crate) fn token_bucket(capacity: u32, refill: u32, seconds: u64) -> Quotas {
+    Quotas::Meter(Meter::TokenBucket { capacity, refill, per: seconds * NANOS_PER_SECOND, start: capacity })
+}
+
+/// At most so many from a first request until so many seconds later.
+pub(crate) fn fixed_window(limit: u32, seconds: u64) -> Quotas {
+    Quotas::Meter(Meter::FixedWindow { limit, window: seconds * NANOS_PER_SECOND, phase: None })
+}
+
+/// By the counts of two windows that begin at multiples of so many seconds since 1970, the older one
+/// weighed by what is left.
+pub(crate) fn sliding_counter(limit: u32, seconds: u64) -> Quotas {
+    Quotas::Meter(Meter::SlidingCounter { limit, window: seconds * NANOS_PER_SECOND, phase: 0 })
+}
+
+/// How long until one more is admitted beside those `granted` so far, in nanoseconds; zero for at
+/// once.
+pub(crate) fn wait(quotas: &Quotas, granted: &[u64], now: u64) -> u64 {
+    let mut key = quotas.key(granted.first().copied().unwrap_or(now));
+    granted.iter().for_each(|&stamp| key.grant(stamp, 1));
+    key.wait(now, 1)
 }
 
 /// What became of a log's requests.
@@ -95,7 +55,7 @@ pub(crate) struct Totals {
 
 /// Decides a log's requests by the rules of several dimensions: all of them grant a request, or
 /// none is charged.
-pub(crate) fn decide(log: &str, dimensions: &[(Part, Vec<Rule>)]) -> Totals {
+pub(crate) fn decide(log: &str, dimensions: &[(Part, Vec<Quotas>)]) -> Totals {
     let mut requests: Vec<Request> = log.lines().map(Request::of).collect();
     requests.sort_by_key(|request| request.time);
     let mut totals = Totals {
@@ -113,7 +73,7 @@ pub(crate) fn decide(log: &str, dimensions: &[(Part, Vec<Rule>)]) -> Totals {
         for &(at, key) in &keys {
             let stamps = granted.entry((at, key)).or_default();
             let rules = dimensions[at].1.iter().enumerate();
-            let longest = rules.map(|(quota, rule)| (rule.wait(stamps, request.time), quota)).max().unwrap();
+            let longest = rules.map(|(quota, rule)| (wait(rule, stamps, request.time), quota)).max().unwrap();
             if longest.0 > 0 {
                 waits.push((at, longest.0, longest.1));
             }

@@ -3,21 +3,21 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::Output;
 
+use tollgate_kit::key::Quotas;
 use tollgate_policy::Policy;
 
-use crate::replay::naive::{self, Part, Rule, Totals};
-use crate::replay::support::{SAMPLE, Scratch, replay, text, total};
+use crate::replay::naive::{self, Part, Totals, log, token_bucket};
+use crate::replay::support::{SAMPLE, Scratch, replay, shared, text, total};
 
 const SAMPLE_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
 
 /// What `examples/sample/policy.toml` says, for the independent program.
-fn sample_rules() -> Vec<(Part, Vec<Rule>)> {
-    let address = vec![Rule::Log { limit: 5, seconds: 1 }, Rule::Log { limit: 40, seconds: 60 }];
-    let endpoint = vec![Rule::TokenBucket { capacity: 30, refill: 10, seconds: 60 }];
+fn sample_rules() -> Vec<(Part, Vec<Quotas>)> {
+    let address = vec![log(5, 1), log(40, 60)];
+    let endpoint = vec![token_bucket(30, 10, 60)];
     vec![(Part::Client, address), (Part::Path, endpoint)]
 }
 
@@ -34,9 +34,9 @@ key = ["path"]
 quota = [{ algorithm = "token-bucket", capacity = 4, refill = 1, per = "1m" }]
 "#;
 
-fn tight_rules() -> Vec<(Part, Vec<Rule>)> {
-    let address = vec![Rule::Log { limit: 3, seconds: 1 }, Rule::Log { limit: 20, seconds: 300 }];
-    let endpoint = vec![Rule::TokenBucket { capacity: 4, refill: 1, seconds: 60 }];
+fn tight_rules() -> Vec<(Part, Vec<Quotas>)> {
+    let address = vec![log(3, 1), log(20, 300)];
+    let endpoint = vec![token_bucket(4, 1, 60)];
     vec![(Part::Client, address), (Part::Path, endpoint)]
 }
 
@@ -53,9 +53,9 @@ key = ["client"]
 quota = [{ limit = 2, per = "1s" }, { limit = 50, per = "1h" }]
 "#;
 
-fn logs_rules() -> Vec<(Part, Vec<Rule>)> {
-    let address = vec![Rule::Log { limit: 2, seconds: 1 }, Rule::Log { limit: 50, seconds: 3600 }];
-    vec![(Part::Path, vec![Rule::Log { limit: 30, seconds: 600 }]), (Part::Client, address)]
+fn logs_rules() -> Vec<(Part, Vec<Quotas>)> {
+    let address = vec![log(2, 1), log(50, 3600)];
+    vec![(Part::Path, vec![log(30, 600)]), (Part::Client, address)]
 }
 
 /// The numbers of the report's part on dimensions and quotas, by what they are of.
@@ -68,7 +68,7 @@ fn denied_by(output: &Output) -> HashMap<String, (u64, Option<u64>)> {
 }
 
 /// Replays a log by a policy and compares every number with those of the independent program.
-fn compare(scratch: &Scratch, policy: &str, log: &str, rules: &[(Part, Vec<Rule>)]) -> Totals {
+fn compare(scratch: &Scratch, policy: &str, log: &str, rules: &[(Part, Vec<Quotas>)]) -> Totals {
     let file = scratch.file("decisions.csv");
     let output = replay(&["--policy", policy, "--decisions", &file, log]);
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
@@ -116,19 +116,12 @@ fn two_dimensions_and_three_quotas_on_the_sample() {
 
 #[test]
 fn two_dimensions_and_three_quotas_on_the_real_log() {
-    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/apache_access.log");
-    if !log.is_file() {
-        // Written past the test harness, which would keep it to itself in a test that passes.
-        let notice = "\nSKIPPED: policies on the real access log: there is no ../shared/data beside this checkout\n";
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
-        return;
-    }
-    let log = log.to_str().unwrap();
+    let Some(log) = shared("apache_access.log") else { return };
     let scratch = Scratch::new("real-policies");
-    let totals = compare(&scratch, SAMPLE_POLICY, log, &sample_rules());
+    let totals = compare(&scratch, SAMPLE_POLICY, &log, &sample_rules());
     assert_eq!((totals.admitted, totals.denied), (9774, 226));
     for (name, policy, rules) in [("tight", TIGHT_POLICY, tight_rules()), ("logs", LOGS_POLICY, logs_rules())] {
-        let totals = compare(&scratch, &scratch.with(name, policy), log, &rules);
+        let totals = compare(&scratch, &scratch.with(name, policy), &log, &rules);
         let bite = totals.by_quota.iter().flatten().filter(|denied| **denied > 0).count();
         assert!(bite >= if name == "tight" { 3 } else { 2 }, "{name}: {:?}", totals.by_quota);
     }

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
-use std::path::Path;
 use std::process::Output;
 
 use serde_json::{Value, json};
 use tollgate_policy::Policy;
 
 use crate::replay::naive::{Part, requests_of};
-use crate::replay::support::{SAMPLE, Scratch, replay, text, tollgate, total};
+use crate::replay::support::{SAMPLE, Scratch, replay, shared, text, tollgate, total};
 
 fn suggest(args: &[&str]) -> Output {
     tollgate().arg("suggest").args(args).output().unwrap()
@@ -177,13 +175,8 @@ fn every_figure_on_the_sample_is_that_of_a_naive_program() {
 
 #[test]
 fn every_figure_on_the_real_log_is_that_of_a_naive_program() {
-    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/apache_access.log");
-    if !log.is_file() {
-        let notice = "\nSKIPPED: suggestions on the real access log: there is no ../shared/data beside this checkout\n";
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
-        return;
-    }
-    compare_all(log.to_str().unwrap());
+    let Some(log) = shared("apache_access.log") else { return };
+    compare_all(&log);
 }
 
 #[test]

@@ -7,6 +7,16 @@ use std::process::{Command, Output, Stdio};
 
 pub(crate) const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/access.log");
 
+/// A file of the real access log; `None`, and a loud line, where it is not beside this checkout.
+pub(crate) fn shared(file: &str) -> Option<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(file);
+    if !path.is_file() {
+        tollgate_kit::programs::skipped("the real access log: there is no ../shared/data beside this checkout");
+        return None;
+    }
+    Some(path.to_str().unwrap().to_owned())
+}
+
 /// A directory of one test's own, removed with everything in it when the test is done.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 

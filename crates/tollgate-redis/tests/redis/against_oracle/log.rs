@@ -7,8 +7,8 @@ use tokio::runtime::Runtime;
 use tollgate::Quota;
 use tollgate_redis::{Decision, Receipt, RedisJointLimiter, Store, StoreError};
 
-use crate::against_oracle::oracle::{Answer, Oracle, Rule, Seen, least, longest};
-use crate::support::{Clock, START, Server, case_name, runtime};
+use tollgate_kit::oracle::{Answer, Oracle, Rule, Seen, least, longest};
+use tollgate_kit::redis::{Clock, START, Server, case_name, runtime};
 
 const PLACED: Seen = Seen { placed: true, granted: None };
 
@@ -91,7 +91,7 @@ impl Compared<'_> {
             Op::Forget { dimension, key } => {
                 let known = self.runtime.block_on(self.limiter.forget(dimension, [key])).unwrap();
                 let had_permits = self.oracles[dimension].forget(&key);
-                prop_assert!(known || had_permits != crate::against_oracle::oracle::Holds::Something);
+                prop_assert!(known || had_permits != tollgate_kit::oracle::Holds::Something);
             }
             Op::Acquire { keys, cost } => return self.request(keys, cost, true),
             Op::Peek { keys, cost } => return self.request(keys, cost, false),

@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 use tollgate::Quota;
 use tollgate_redis::{Decision, RedisLimiter, Status, Store, StoreError};
 
-use crate::against_oracle::oracle::meter::{Meter, Naive};
-use crate::support::{Clock, START, Server, case_name, runtime};
+use tollgate_kit::oracle::meter::{Meter, Naive};
+use tollgate_kit::redis::{Clock, START, Server, case_name, runtime};
 
 const KEY: &str = "k";
 
@@ -59,25 +59,7 @@ fn meters() -> impl Strategy<Value = Meter> {
 }
 
 fn quota(meter: Meter) -> Quota {
-    let long = Duration::from_micros;
-    let phase_of = |phase: u128| long(u64::try_from(phase).expect("short"));
-    match meter {
-        Meter::TokenBucket { capacity, refill, per, start } => {
-            Quota::token_bucket(capacity, refill, long(per)).starting_with(start)
-        }
-        Meter::LeakyBucket { capacity, leak, per } => Quota::leaky_bucket(capacity, leak, long(per)),
-        Meter::LeakyQueue { leak, per, max_delay } => Quota::leaky_queue(leak, long(per), long(max_delay)),
-        Meter::FixedWindow { limit, window, phase: None } => Quota::fixed_window(limit, long(window)),
-        Meter::FixedWindow { limit, window, phase: Some(phase) } => {
-            Quota::fixed_window(limit, long(window)).aligned(phase_of(phase))
-        }
-        Meter::SlidingCounter { limit, window, phase } => {
-            Quota::sliding_counter(limit, long(window)).aligned(phase_of(phase))
-        }
-        Meter::QuantisedLog { limit, window, resolution } => {
-            Quota::quantised_log(limit, long(window), long(resolution))
-        }
-    }
+    tollgate_kit::quota_of!(Quota, meter, Duration::from_micros)
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {

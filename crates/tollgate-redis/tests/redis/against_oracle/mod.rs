@@ -1,8 +1,5 @@
 //! Decisions on a real server against those of a naive program, one after the other, at times that
 //! the test sets.
 
-#[path = "../../../../../tests/properties/oracle/mod.rs"]
-mod oracle;
-
 mod log;
 mod meters;

@@ -6,15 +6,13 @@ use tollgate::Quota;
 use tollgate_redis::{Cause, DecidedBy, OnFailure, RedisLimiter, Store};
 
 use super::{KEY, accounts_agree, cause};
-use crate::faults::proxy::{Line, Proxy};
-use crate::support::{Server, runtime, secret};
+use crate::faults::proxy::{Line, Proxy, play};
+use tollgate_kit::redis::{patient, secret};
 
 const LIMIT: u32 = 10;
 
 fn node(proxy: &Proxy, on_failure: OnFailure) -> RedisLimiter {
-    let builder = Store::builder(&proxy.address(), secret())
-        .timeout(Duration::from_secs(20))
-        .connect_timeout(Duration::from_secs(20));
+    let builder = patient(&proxy.address());
     let store = builder.breaker(3, Duration::from_secs(3600)).build().unwrap();
     RedisLimiter::builder(&store, "api", Quota::per_hour(LIMIT)).on_failure(on_failure).build().unwrap()
 }
@@ -41,10 +39,8 @@ async fn ask(node: &RedisLimiter, times: u32) -> (u32, u32, u32) {
 
 #[test]
 fn closed_admits_nothing() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let node = node(&proxy, OnFailure::Refuse);
+    play(async |server, proxy| {
+        let node = node(proxy, OnFailure::Refuse);
         assert_eq!(ask(&node, 4).await, (4, 0, 0));
         proxy.set(Line::Away);
         assert_eq!(ask(&node, 20).await, (0, 0, 0));
@@ -54,10 +50,8 @@ fn closed_admits_nothing() {
 
 #[test]
 fn open_admits_everything_and_says_that_it_is_not_counted() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let node = node(&proxy, OnFailure::Admit);
+    play(async |server, proxy| {
+        let node = node(proxy, OnFailure::Admit);
         assert_eq!(ask(&node, 4).await, (4, 0, 0));
         proxy.set(Line::Away);
         assert_eq!(ask(&node, 50).await, (0, 0, 50));
@@ -72,10 +66,8 @@ fn open_admits_everything_and_says_that_it_is_not_counted() {
 
 #[test]
 fn a_local_share_admits_at_most_twice_n_in_a_window_that_spans_the_change() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let nodes = [0; 3].map(|_| node(&proxy, OnFailure::Local { nodes: 3 }));
+    play(async |_, proxy| {
+        let nodes = [0; 3].map(|_| node(proxy, OnFailure::Local { nodes: 3 }));
         let (mut stored, mut local) = (0, 0);
         for node in &nodes {
             stored += ask(node, 20).await.0;
@@ -111,12 +103,8 @@ fn a_share_of_no_nodes_is_an_error_when_built() {
 
 #[test]
 fn after_some_failures_the_store_is_not_asked_until_one_probe_succeeds() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let builder = Store::builder(&proxy.address(), secret())
-            .timeout(Duration::from_secs(20))
-            .connect_timeout(Duration::from_secs(20));
+    play(async |_, proxy| {
+        let builder = patient(&proxy.address());
         let store = builder.breaker(3, Duration::from_millis(200)).build().unwrap();
         // All limiters of a store share its breaker.
         let [one, other] = ["one", "other"].map(|name| RedisLimiter::new(&store, name, Quota::per_hour(9)).unwrap());

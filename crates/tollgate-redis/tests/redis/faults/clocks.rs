@@ -6,7 +6,7 @@ use tollgate::Quota;
 use tollgate_redis::{DecidedBy, RedisLimiter, StoreError, testing};
 
 use super::{KEY, charged};
-use crate::support::{START, Server, TIME, runtime};
+use tollgate_kit::redis::{START, Server, TIME, runtime};
 
 const MINUTE: u64 = 60_000_000;
 const YEAR: u64 = 365 * 24 * 60 * MINUTE;

@@ -8,7 +8,7 @@ use tollgate::Quota;
 use tollgate_redis::{Cause, RedisLimiter};
 
 use super::{KEY, accounts_agree, cause, charged};
-use crate::support::{Server, ask, free_port, runtime};
+use tollgate_kit::redis::{Server, ask, free_port, runtime};
 
 const LIMIT: u32 = 1_000;
 

@@ -6,8 +6,8 @@ use tollgate::Quota;
 use tollgate_redis::{Cause, RedisLimiter, Store};
 
 use super::{KEY, accounts_agree, cause};
-use crate::faults::proxy::{Line, Proxy};
-use crate::support::{Server, runtime, secret};
+use crate::faults::proxy::{Line, Proxy, play};
+use tollgate_kit::redis::{patient, secret};
 
 /// The store's time for a call, and that of a caller.
 const TIMEOUT: Duration = Duration::from_millis(400);
@@ -38,10 +38,8 @@ async fn until_unavailable(limiter: &RedisLimiter, requests: u64) {
 
 #[test]
 fn a_connection_that_went_silent_is_given_up_though_each_caller_leaves_first() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let limiter = limiter(&proxy, u32::MAX);
+    play(async |server, proxy| {
+        let limiter = limiter(proxy, u32::MAX);
         while limiter.try_acquire(KEY).await.is_err() {}
         let before = limiter.counts();
         proxy.set(Line::Silent);
@@ -60,10 +58,8 @@ fn a_connection_that_went_silent_is_given_up_though_each_caller_leaves_first() {
 
 #[test]
 fn the_breaker_opens_after_failures_whose_callers_left_first() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let limiter = limiter(&proxy, 3);
+    play(async |_, proxy| {
+        let limiter = limiter(proxy, 3);
         assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
         proxy.set(Line::Silent);
         leave(&limiter, 3).await;
@@ -75,10 +71,8 @@ fn the_breaker_opens_after_failures_whose_callers_left_first() {
 
 #[test]
 fn a_connection_is_made_though_each_caller_leaves_first() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let limiter = limiter(&proxy, u32::MAX);
+    play(async |_, proxy| {
+        let limiter = limiter(proxy, u32::MAX);
         proxy.set(Line::Slow);
         leave(&limiter, 1).await;
         proxy.set(Line::Good);
@@ -93,12 +87,8 @@ fn a_connection_is_made_though_each_caller_leaves_first() {
 
 #[test]
 fn a_request_whose_caller_left_is_counted_as_the_store_decided_it() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let builder = Store::builder(&proxy.address(), secret())
-            .timeout(Duration::from_secs(20))
-            .connect_timeout(Duration::from_secs(20));
+    play(async |server, proxy| {
+        let builder = patient(&proxy.address());
         let limiter = RedisLimiter::new(&builder.build().unwrap(), "api", Quota::per_hour(3)).unwrap();
         assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
         proxy.set(Line::Slow);

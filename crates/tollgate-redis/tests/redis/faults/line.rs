@@ -6,8 +6,8 @@ use tollgate::Quota;
 use tollgate_redis::{Cause, DecidedBy, RedisLimiter, Store};
 
 use super::{KEY, accounts_agree, cause, charged};
-use crate::faults::proxy::{Line, Proxy};
-use crate::support::{START, Server, runtime, secret};
+use crate::faults::proxy::{Line, Proxy, play};
+use tollgate_kit::redis::{START, Server, patient, runtime, secret};
 
 fn store(proxy: &Proxy, timeout: Duration) -> Store {
     // It is about the line alone.
@@ -16,11 +16,9 @@ fn store(proxy: &Proxy, timeout: Duration) -> Store {
 
 #[test]
 fn a_request_without_an_answer_is_perhaps_charged_and_nothing_is_sent_twice() {
-    let Some(server) = Server::start(&[]) else { return };
-    let mut connection = server.connect();
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let limiter = RedisLimiter::new(&store(&proxy, Duration::from_secs(20)), "api", Quota::per_hour(1000)).unwrap();
+    play(async |server, proxy| {
+        let mut connection = server.connect();
+        let limiter = RedisLimiter::new(&store(proxy, Duration::from_secs(20)), "api", Quota::per_hour(1000)).unwrap();
         for round in 0..20_u64 {
             for (line, charges) in [(Line::CutBeforeRequest, 0), (Line::CutBeforeReply, 1)] {
                 proxy.set(Line::Good);
@@ -40,11 +38,9 @@ fn a_request_without_an_answer_is_perhaps_charged_and_nothing_is_sent_twice() {
 
 #[test]
 fn an_answer_that_comes_late_is_perhaps_charged_and_the_next_answer_is_not_taken_for_it() {
-    let Some(server) = Server::start(&[]) else { return };
-    let mut connection = server.connect();
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let limiter = RedisLimiter::new(&store(&proxy, Duration::from_millis(200)), "api", Quota::per_hour(2)).unwrap();
+    play(async |server, proxy| {
+        let mut connection = server.connect();
+        let limiter = RedisLimiter::new(&store(proxy, Duration::from_millis(200)), "api", Quota::per_hour(2)).unwrap();
         while limiter.peek(KEY, 0).await.is_err() {}
         proxy.set(Line::Slow);
         assert_eq!(cause(&limiter.try_acquire(KEY).await.unwrap_err()), (Cause::TimedOut, true));
@@ -59,12 +55,10 @@ fn an_answer_that_comes_late_is_perhaps_charged_and_the_next_answer_is_not_taken
 
 #[test]
 fn a_line_that_is_never_made_charges_nothing() {
-    let Some(server) = Server::start(&[]) else { return };
-    let mut connection = server.connect();
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
+    play(async |server, proxy| {
+        let mut connection = server.connect();
         proxy.set(Line::Away);
-        let limiter = RedisLimiter::new(&store(&proxy, Duration::from_secs(20)), "api", Quota::per_hour(2)).unwrap();
+        let limiter = RedisLimiter::new(&store(proxy, Duration::from_secs(20)), "api", Quota::per_hour(2)).unwrap();
         for _ in 0..10 {
             assert_eq!(cause(&limiter.try_acquire(KEY).await.unwrap_err()), (Cause::NotConnected, false));
         }
@@ -77,9 +71,7 @@ fn a_line_that_is_never_made_charges_nothing() {
 /// To connect takes two answers, and each of them more than half of a call's time.
 #[test]
 fn connecting_has_a_time_of_its_own_and_the_first_request_waits_for_it() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
+    play(async |_, proxy| {
         proxy.set(Line::Far);
         let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_millis(1_800));
         let builder = builder.connect_timeout(Duration::from_secs(20)).breaker(u32::MAX, Duration::ZERO);
@@ -98,9 +90,7 @@ fn connecting_has_a_time_of_its_own_and_the_first_request_waits_for_it() {
 /// A server that is away while a connection is made: requests wait for their own time alone.
 #[test]
 fn a_later_connection_is_made_while_requests_wait_no_longer_than_their_own_time() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
+    play(async |_, proxy| {
         let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_millis(300));
         let builder = builder.connect_timeout(Duration::from_secs(3600)).breaker(2, Duration::from_secs(3600));
         let limiter = RedisLimiter::new(&builder.build().unwrap(), "api", Quota::per_hour(9)).unwrap();
@@ -122,10 +112,8 @@ fn a_later_connection_is_made_while_requests_wait_no_longer_than_their_own_time(
 
 #[test]
 fn more_requests_than_may_be_on_their_way_charge_nothing() {
-    let Some(server) = Server::start(&[]) else { return };
-    let mut connection = server.connect();
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
+    play(async |server, proxy| {
+        let mut connection = server.connect();
         let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_millis(200)).max_in_flight(1);
         let limiter = RedisLimiter::new(&builder.build().unwrap(), "api", Quota::per_hour(9)).unwrap();
         while limiter.peek(KEY, 0).await.is_err() {}
@@ -142,10 +130,8 @@ fn more_requests_than_may_be_on_their_way_charge_nothing() {
 /// A cached denial counts from when the request was sent: the answer took most of the wait.
 #[test]
 fn a_denial_that_came_late_is_not_kept_for_longer_than_the_wait() {
-    let Some(server) = Server::start(&[]) else { return };
-    runtime().block_on(async {
-        let proxy = Proxy::start(&server).await;
-        let (store, window) = (store(&proxy, Duration::from_secs(20)), Duration::from_millis(700));
+    play(async |_, proxy| {
+        let (store, window) = (store(proxy, Duration::from_secs(20)), Duration::from_millis(700));
         let builder = RedisLimiter::builder(&store, "api", Quota::new(1, window));
         let limiter = builder.cache_denials(16).build().unwrap();
         assert!(limiter.try_acquire(KEY).await.unwrap().is_admitted());
@@ -164,15 +150,13 @@ fn a_denial_that_came_late_is_not_kept_for_longer_than_the_wait() {
 #[test]
 fn a_lease_that_came_late_is_spent_no_longer_than_its_step() {
     let Some(server) = Server::start(&[]) else { return };
-    let (clock, time) = (server.clock(), crate::support::TIME);
+    let (clock, time) = (server.clock(), tollgate_kit::redis::TIME);
     let (step, rest) = (Duration::from_secs(4), Duration::from_millis(600));
     clock.set(START - u64::try_from(rest.as_micros()).unwrap());
     assert!(START.is_multiple_of(u64::try_from(step.as_micros()).unwrap()));
     runtime().block_on(async {
         let proxy = Proxy::start(&server).await;
-        let builder = Store::builder(&proxy.address(), secret())
-            .timeout(Duration::from_secs(20))
-            .connect_timeout(Duration::from_secs(20));
+        let builder = patient(&proxy.address());
         let store = tollgate_redis::testing::with_time_from(builder, time).build().unwrap();
         let quota = Quota::quantised_log(1000, Duration::from_secs(60), step);
         let limiter = RedisLimiter::builder(&store, "api", quota).lease(100, 16).build().unwrap();
@@ -196,10 +180,8 @@ fn a_lease_is_spent_while_the_store_is_away_and_one_without_an_answer_is_not() {
     clock.set(START + 1);
     runtime().block_on(async {
         let proxy = Proxy::start(&server).await;
-        let builder = Store::builder(&proxy.address(), secret())
-            .timeout(Duration::from_secs(20))
-            .connect_timeout(Duration::from_secs(20));
-        let store = tollgate_redis::testing::with_time_from(builder, crate::support::TIME).build().unwrap();
+        let builder = patient(&proxy.address());
+        let store = tollgate_redis::testing::with_time_from(builder, tollgate_kit::redis::TIME).build().unwrap();
         let hour = Duration::from_secs(3600);
         let quota = Quota::quantised_log(1000, hour, hour);
         let limiter = RedisLimiter::builder(&store, "api", quota).lease(100, 16).build().unwrap();

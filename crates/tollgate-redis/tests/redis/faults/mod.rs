@@ -12,8 +12,8 @@ mod proxy;
 mod server;
 mod slots;
 
-use crate::support::ask;
 use redis::Connection;
+use tollgate_kit::redis::ask;
 use tollgate_redis::{Cause, RedisLimiter, StoreError};
 
 const KEY: &str = "alice";

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
-use crate::support::Server;
+use tollgate_kit::redis::{Server, runtime};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -36,6 +36,15 @@ pub(crate) struct Proxy {
     line: Arc<AtomicU8>,
     connections: Arc<AtomicU64>,
     port: u16,
+}
+
+/// Plays a test on a server and a line to it, if there is a program for the server.
+pub(crate) fn play(test: impl AsyncFnOnce(&Server, &Proxy)) {
+    let Some(server) = Server::start(&[]) else { return };
+    runtime().block_on(async {
+        let proxy = Proxy::start(&server).await;
+        test(&server, &proxy).await;
+    });
 }
 
 impl Proxy {

@@ -8,7 +8,7 @@ use tollgate::Quota;
 use tollgate_redis::{Cause, RedisLimiter, StoreError};
 
 use super::{KEY, accounts_agree, cause, charged};
-use crate::support::{START, Server, ask, runtime};
+use tollgate_kit::redis::{START, Server, ask, patient, runtime};
 
 #[test]
 fn scripts_that_are_flushed_in_mid_pipeline_are_sent_again() {
@@ -164,8 +164,7 @@ fn a_user_who_may_not_run_scripts_is_told_so_and_no_password_is_shown() {
         ask(&mut connection, &["ACL", "SETUSER", "weak", "on", ">hidden", "~*", "+@all", "-@scripting"]);
     let address = |password: &str| format!("{}?user=weak&pass={password}", server.address());
     let said = |password: &str| {
-        let builder = tollgate_redis::Store::builder(&address(password), crate::support::secret());
-        let store = builder.timeout(Duration::from_secs(20)).connect_timeout(Duration::from_secs(20)).build().unwrap();
+        let store = patient(&address(password)).build().unwrap();
         let limiter = RedisLimiter::new(&store, "api", Quota::per_hour(2)).unwrap();
         let error: StoreError = runtime().block_on(limiter.try_acquire(KEY)).unwrap_err();
         assert_eq!(cause(&error), (Cause::NotPermitted, false));
@@ -207,8 +206,7 @@ fn store_of_weak_user(server: &Server, without: &str) -> tollgate_redis::Store {
     words.extend(without.split(' '));
     let _: redis::Value = ask(&mut server.connect(), &words);
     let address = format!("{}?user=weak&pass=hidden", server.address());
-    let builder = tollgate_redis::Store::builder(&address, crate::support::secret());
-    builder.timeout(Duration::from_secs(20)).connect_timeout(Duration::from_secs(20)).build().unwrap()
+    patient(&address).build().unwrap()
 }
 
 #[test]
@@ -260,9 +258,7 @@ fn the_rights_that_the_readme_lists_are_enough() {
     let words: Vec<&str> = ["ACL", "SETUSER"].into_iter().chain(line.expect("a command").split(' ')).collect();
     let _: redis::Value = ask(&mut server.connect(), &words);
     let address = format!("{}?user=tollgate&pass=password", server.address());
-    let builder = tollgate_redis::Store::builder(&address, crate::support::secret());
-    let builder = builder.timeout(Duration::from_secs(20)).connect_timeout(Duration::from_secs(20));
-    let store = builder.build().unwrap();
+    let store = patient(&address).build().unwrap();
     let (minute, second) = (Duration::from_secs(60), Duration::from_secs(1));
     runtime().block_on(async {
         for (name, quota) in [

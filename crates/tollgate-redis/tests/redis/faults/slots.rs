@@ -10,7 +10,7 @@ use tollgate::Quota;
 use tollgate_redis::{Cause, RedisLimiter};
 
 use crate::faults::cause;
-use crate::support::{Server, ask, free_port, runtime};
+use tollgate_kit::redis::{Server, ask, free_port, runtime};
 
 const LIMIT: u32 = 200;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tollgate::Quota;
 use tollgate_redis::{Cause, RedisJointLimiter, RedisLimiter, StoreError};
 
-use crate::support::{Server, ask, free_port, runtime};
+use tollgate_kit::redis::{Server, ask, free_port, runtime};
 
 #[test]
 fn a_cluster_takes_several_keys_by_their_hash_tag() {

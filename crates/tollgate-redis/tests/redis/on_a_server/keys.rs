@@ -6,7 +6,7 @@ use redis::Connection;
 use tollgate::{MockClock, Quota};
 use tollgate_redis::{Decision, RedisJointLimiter, RedisLimiter, Secret, Store, StoreError};
 
-use crate::support::{START, Server, ask, runtime};
+use tollgate_kit::redis::{START, Server, ask, runtime};
 
 const KEY: &str = "alice";
 

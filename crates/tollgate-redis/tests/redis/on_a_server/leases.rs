@@ -7,7 +7,7 @@ use redis::Connection;
 use tollgate::Quota;
 use tollgate_redis::{DecidedBy, Denial, RedisLimiter, Store};
 
-use crate::support::{START, Server, ask, case_name, runtime};
+use tollgate_kit::redis::{START, Server, ask, case_name, runtime};
 
 const KEY: &str = "alice";
 const LIMIT: u32 = 120;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tollgate::Quota;
 use tollgate_redis::{Receipt, RedisLimiter, StoreError};
 
-use crate::support::{Clock, START, Server, ask, case_name, runtime};
+use tollgate_kit::redis::{Clock, START, Server, ask, case_name, runtime};
 
 const KEY: &str = "alice";
 const SECOND: u64 = 1_000_000;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::Quota;
 use tollgate_redis::{RedisLimiter, Store};
 
-use crate::support::{START, Server, ask, case_name, runtime};
+use tollgate_kit::redis::{START, Server, ask, case_name, runtime};
 
 const KEY: &str = "alice";
 const HOUR: u64 = 3_600_000_000;

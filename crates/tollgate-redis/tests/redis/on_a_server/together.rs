@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tollgate::Quota;
 use tollgate_redis::{DecidedBy, Decision, RedisLimiter};
 
-use crate::support::{START, Server, runtime};
+use tollgate_kit::redis::{START, Server, runtime};
 
 const KEY: &str = "alice";
 

@@ -6,7 +6,7 @@ use redis::Connection;
 use tollgate::Quota;
 use tollgate_redis::{RedisLimiter, StoreError, testing};
 
-use crate::support::{START, Server, TIME, ask, runtime};
+use tollgate_kit::redis::{START, Server, TIME, ask, runtime};
 
 const KEY: &str = "alice";
 

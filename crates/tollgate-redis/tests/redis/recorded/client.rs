@@ -3,16 +3,17 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::task::JoinSet;
 use tollgate_redis::{DecidedBy, Decision, RedisLimiter, Store};
 
 use super::{leases, limits, quota};
-use crate::recorded::checker::{Event, Told};
-use crate::support::{Server, runtime, secret};
+use tollgate_kit::checker::{Event, Told};
+use tollgate_kit::programs::Process;
+use tollgate_kit::redis::{Server, patient, runtime};
 
 /// Tells a process that it is a client, and what it does.
 const CLIENT: &str = "TOLLGATE_TEST_CLIENT";
@@ -107,7 +108,7 @@ impl Record {
 
 /// A client as its parent has it.
 pub(crate) struct Client {
-    pub(crate) child: Child,
+    pub(crate) child: Process,
     file: PathBuf,
 }
 
@@ -120,7 +121,7 @@ impl Client {
             .args(["--exact", "recorded::client::a_client"])
             .env(CLIENT, format!("{mode:?} {number} {}", server.address()));
         command.current_dir(folder).stdout(Stdio::null());
-        Self { child: command.spawn().expect("this test, once more"), file }
+        Self { child: Process(command.spawn().expect("this test, once more")), file }
     }
 
     /// What it has done until its end.
@@ -137,14 +138,6 @@ impl Client {
     }
 }
 
-impl Drop for Client {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// What a client does. Does nothing in a run of all tests.
 #[test]
 fn a_client() {
@@ -153,11 +146,7 @@ fn a_client() {
     let modes = [Mode::Direct, Mode::Cached, Mode::Leased];
     let mode = modes.into_iter().find(|it| format!("{it:?}") == mode).expect("a mode");
     let number: u32 = number.parse().unwrap();
-    let store = Store::builder(address, secret())
-        .timeout(Duration::from_secs(20))
-        .connect_timeout(Duration::from_secs(20))
-        .build()
-        .unwrap();
+    let store = patient(address).build().unwrap();
     let limiter = Arc::new(mode.limiter(&store));
     let file = Arc::new(File::create(Path::new(&format!("client-{number}"))).unwrap());
     let calls = if mode == Mode::Leased { u32::MAX } else { CALLS };

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tollgate::Quota;
 
 use super::{MICROSECOND, PROCESSES};
-use crate::recorded::checker::record::READING_ERROR;
-use crate::recorded::checker::{Event, Expiry, Limit, Run, Told};
 use crate::recorded::client::{Client, Mode};
-use crate::support::Server;
+use tollgate_kit::checker::record::READING_ERROR;
+use tollgate_kit::checker::{Event, Expiry, Limit, Run, Told};
+use tollgate_kit::redis::Server;
 
 const LIMIT: u32 = 200;
 const WINDOW: Duration = Duration::from_millis(300);

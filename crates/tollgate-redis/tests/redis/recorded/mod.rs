@@ -4,18 +4,16 @@
 //! The processes read the clock that the server reads. A stamp is rounded down to a microsecond, so
 //! it can lie that much before the call.
 
-#[path = "../../../../../tests/recorded/checker/mod.rs"]
-mod checker;
 mod client;
 mod leases;
 
 use std::time::Duration;
 
-use crate::support::Server;
-use checker::record::READING_ERROR;
-use checker::{Expiry, Limit, Run};
 use client::{CALLS, Client, Mode, TASKS};
 use tollgate::Quota;
+use tollgate_kit::checker::record::READING_ERROR;
+use tollgate_kit::checker::{Expiry, Limit, Run};
+use tollgate_kit::redis::Server;
 
 const PROCESSES: u32 = 8;
 const MICROSECOND: u64 = 1_000;

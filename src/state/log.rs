@@ -157,7 +157,7 @@ pub(super) trait Layout: Copy + PartialEq + Debug + Send + Sync {
 
     /// The state with the same newest stamp, the permits of its run, and these before them, oldest
     /// first: in a new ring, unless the word has room for all. The ring is as long as they need, or
-    /// twice as long up to `room`, so that the next claims fit.
+    /// longer up to `room`, so that the next claims fit: twice as long, or four slots.
     fn copied(
         self,
         rings: &Rings,
@@ -363,7 +363,7 @@ impl Layout for Permits {
         if run as usize == count {
             return LogState { run, position: 0, ring: RingRef::NONE, ..state };
         }
-        let len = count.max((2 * older.len()).min(room)).clamp(2, MAX_LEN as usize);
+        let len = count.max((2 * older.len()).max(4).min(room)).clamp(2, MAX_LEN as usize);
         let class = len.next_power_of_two().ilog2();
         let is_full_grown = count <= self.full as usize && self.full <= 1 << class;
         let class = if is_full_grown { FULL_GROWN } else { class };

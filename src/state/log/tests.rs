@@ -206,6 +206,16 @@ fn one_permit_takes_no_ring() {
     assert_eq!(rings.slots(), 0);
 }
 
+/// A ring of four first: 4 + 8 + 16 + 32 + 64 + 100 slots.
+#[test]
+fn a_ring_that_grows_permit_by_permit_is_copied_five_times() {
+    let (plan, word, rings) = (plan(&[(100, 1000)]), AtomicWord::new(), Rings::with_room(1 << 10));
+    let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
+    let asked = (0..100).map(|permit| done(plan.decide(place, word.load(), ORIGIN + permit, 1, 0)));
+    assert!(asked.into_iter().all(|answer| matches!(answer, Answer::Admitted { .. })));
+    assert_eq!(rings.slots(), 4 + 8 + 16 + 32 + 64 + 100);
+}
+
 /// Then the slot that decides for one permit is beside the slot of the newest one.
 #[test]
 fn a_full_grown_ring_is_as_long_as_its_limit() {

@@ -325,9 +325,9 @@
 //! changes its quotas, each request also moves a few other keys.
 //!
 //! A key with one live permit takes a cell of 32 bytes and its share of free cells: 40 to 55 bytes.
-//! Further permits take 8 bytes each, in rings of 2, 4, 8 ... slots, which all quotas of the key
-//! share. A quantised log takes 8 bytes for each step that counts. Under the other algorithms a key
-//! takes the cell alone.
+//! Further permits take 8 bytes each, in rings of 4, 8, 16 ... slots and at last of as many as the
+//! limit, which all quotas of the key share. A quantised log takes 8 bytes for each step that counts.
+//! Under the other algorithms a key takes the cell alone.
 //!
 //! # Platforms
 //! Rust 1.85 or later, and targets with 64-bit atomics. Decisions are lock-free on x86-64 and

@@ -36,8 +36,16 @@
 //! swap succeeds only if the word stood from its load to the swap. So nothing was claimed in
 //! between, and the slots that were read belong to it (INV-STANDS): a word with a ring never
 //! returns, but for a joint claim that puts it back over the same slots. (With each claim
-//! `position` moves, or the run of the newest step grows, and a copy names a new ring.) A word
+//! `position` moves, or the run of the newest step grows, and a copy names a new ring. Before claims of
+//! one stamp have taken each slot of a ring, one finds a slot of that stamp, which is live.) A word
 //! without a ring may, but has all permits of its key.
+//!
+//! # How long a ring is
+//!
+//! The ring of an exact log grows with its permits, by powers of two, until it is *full-grown*: it
+//! has as many slots as there are permits that may be live, which the plan tells. Then the N-th newest
+//! stamp, which decides, is in the slot of the next claim, beside that of the newest: in one cache
+//! line. A log whose permits are reserved ahead may have more, and a longer ring.
 //!
 //! # Orderings
 //!
@@ -51,7 +59,7 @@ use core::fmt::Debug;
 
 use super::cell::Word;
 use super::request::{Algorithm, Ask, AskKind, Place, Proposal, Seen};
-use super::ring::{MAX_CLASS, Ring, RingRef, Rings};
+use super::ring::{MAX_LEN, Ring, Rings};
 use super::sync::Ordering;
 use crate::decision::{Left, PerQuota};
 use crate::quota::Quota;
@@ -70,11 +78,24 @@ pub(super) struct LogState {
     newest: u64,
     /// The permits of the newest claim whose slots the next claim writes.
     run: u32,
-    /// One past the slots of the newest claim.
+    /// One past the slots of the newest claim, counted around the ring.
     position: u32,
-    pub(super) ring: RingRef,
+    ring: RingRef,
     /// Whether `newest` may be later than every clock.
     reserved: bool,
+}
+
+/// Names a ring of an arena.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct RingRef {
+    /// Tells the number of slots: see [`Layout::slots_of`].
+    class: u32,
+    /// The number of its first slot, which is even: at most 31 bits.
+    start: u32,
+}
+
+impl RingRef {
+    const NONE: Self = Self { class: 0, start: 0 };
 }
 
 impl LogState {
@@ -112,6 +133,9 @@ pub(super) trait Layout: Copy + PartialEq + Debug + Send + Sync {
 
     fn unpack(word: Word) -> LogState;
 
+    /// The number of slots of a ring of this class; none, if it is zero.
+    fn slots_of(self, class: u32) -> u32;
+
     /// The stamp of the permit so far back: the newest is 1 back. Zero if there is none that
     /// counts.
     fn back(view: &View<'_, Self>, back: u32) -> u64;
@@ -133,8 +157,9 @@ pub(super) trait Layout: Copy + PartialEq + Debug + Send + Sync {
 
     /// The state with the same newest stamp, the permits of its run, and these before them, oldest
     /// first: in a new ring, unless the word has room for all. The ring is as long as they need, or
-    /// twice as long up to `room`, so that the next claims fit.
+    /// longer up to `room`, so that the next claims fit: twice as long, or four slots.
     fn copied(
+        self,
         rings: &Rings,
         state: LogState,
         older: impl ExactSizeIterator<Item = (u64, u32)>,
@@ -160,7 +185,8 @@ impl<'a, L: Layout> View<'a, L> {
     fn of(layout: L, seen: Seen<'a>) -> Self {
         let state = L::unpack(seen.word);
         let (passed, step) = layout.around(state.newest, seen.now);
-        View { layout, seen, state, ring: seen.place.rings.get(state.ring), passed, step }
+        let ring = seen.place.rings.get(state.ring.start, layout.slots_of(state.ring.class));
+        View { layout, seen, state, ring, passed, step }
     }
 
     /// The time from the clock to the end of a step.
@@ -207,20 +233,24 @@ pub(super) struct Claim {
 
 /// The layout of an exact log: a step is a nanosecond, and each permit has a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Permits;
+pub(super) struct Permits {
+    /// The slots of a full-grown ring, at least two: one for each permit that may be live.
+    full: u32,
+}
+
+/// The class of full-grown rings. Any other that is not zero has `1 << class` slots.
+const FULL_GROWN: u32 = 31;
 
 /// The most permits of a claim whose slots are written by the next claim. A larger claim copies the
 /// ring.
 const MAX_RUN: u32 = 127;
 
-const POSITION_BITS: u32 = 21;
-
 /// ```text
 /// { newest: 62, run: 7, position: 21, class: 5, start / 2: 30, reserved: 1 }
 /// ```
 ///
-/// The word keeps the position modulo 2^21. Of a claim above [`MAX_RUN`], the ring has the permits
-/// beyond.
+/// The position is less than the number of slots. Of a claim above [`MAX_RUN`], the ring has the
+/// permits beyond.
 impl Layout for Permits {
     const RESERVES: bool = true;
     #[cfg(feature = "snapshot")]
@@ -246,10 +276,11 @@ impl Layout for Permits {
 
     fn pack(state: LogState) -> Word {
         let LogState { newest, run, position, ring: RingRef { class, start }, reserved } = state;
+        debug_assert!(position < MAX_LEN);
         Word::of(
             u128::from(newest)
                 | u128::from(run) << 62
-                | u128::from(position & ((1 << POSITION_BITS) - 1)) << 69
+                | u128::from(position) << 69
                 | u128::from(class) << 90
                 | u128::from(start >> 1) << 95
                 | u128::from(reserved) << 125,
@@ -262,17 +293,22 @@ impl Layout for Permits {
         LogState {
             newest: LogState::newest_in(word),
             run: (state >> 62) as u32 & MAX_RUN,
-            position: (state >> 69) as u32 & ((1 << POSITION_BITS) - 1),
+            position: (state >> 69) as u32 & (MAX_LEN - 1),
             ring: RingRef { class: (state >> 90) as u32 & 31, start: ((state >> 95) as u32 & ((1 << 30) - 1)) << 1 },
             reserved: state >> 125 & 1 == 1,
         }
+    }
+
+    #[inline]
+    fn slots_of(self, class: u32) -> u32 {
+        if class == FULL_GROWN { self.full } else { 1 << class & !1 }
     }
 
     fn back(view: &View<'_, Self>, back: u32) -> u64 {
         if back <= view.state.run {
             return view.state.newest;
         }
-        if back as usize > view.ring.len() { 0 } else { view.ring.load(view.state.position.wrapping_sub(back)) }
+        if back > view.ring.slots() { 0 } else { view.ring.load(view.state.position, back) }
     }
 
     fn count_from(view: &View<'_, Self>, first: u64, most: u32) -> u32 {
@@ -291,23 +327,25 @@ impl Layout for Permits {
     #[inline(always)]
     fn continued(view: &View<'_, Self>, claim: Claim, live_from: u64, free_below: u64) -> Option<LogState> {
         let LogState { newest, run, position, ring, .. } = view.state;
-        let (Claim { cost, stamp, reserved }, len) = (claim, view.ring.len());
+        let (Claim { cost, stamp, reserved }, slots) = (claim, view.ring.slots());
         if cost > MAX_RUN {
             return None;
         }
-        let fits = cost as usize <= len;
-        let claimed = LogState { newest: stamp, run: cost, position: position.wrapping_add(cost), ring, reserved };
-        if newest < live_from || run == 0 && len == 0 {
-            // Nothing counts, so nothing is spilled.
-            return Some(LogState { ring: if fits { ring } else { RingRef::NONE }, ..claimed });
+        let claimed = LogState { newest: stamp, run: cost, position: 0, ring: RingRef::NONE, reserved };
+        // Nothing counts, so nothing is spilled.
+        let is_first = newest < live_from || run == 0 && slots == 0;
+        if cost > slots {
+            return is_first.then_some(claimed);
         }
-        // The slots of the newest claim are not expired either.
-        let oldest = view.ring.slots().wrapping_add(1).wrapping_sub(cost);
-        if !fits || Self::back(view, oldest) >= free_below {
-            return None;
+        if !is_first {
+            // The slots of the newest claim are not expired either.
+            if Self::back(view, slots + 1 - cost) >= free_below {
+                return None;
+            }
+            spill(view);
         }
-        spill(view);
-        Some(claimed)
+        let end = position + cost;
+        Some(LogState { position: if end < slots { end } else { end - slots }, ring, ..claimed })
     }
 
     fn most_slots(permits: u32, _: u64) -> usize {
@@ -315,42 +353,46 @@ impl Layout for Permits {
     }
 
     fn copied(
+        self,
         rings: &Rings,
         state: LogState,
         older: impl ExactSizeIterator<Item = (u64, u32)>,
         room: usize,
     ) -> LogState {
         let (run, count) = (state.run.min(MAX_RUN), older.len() + state.run as usize);
-        let position = u32::try_from(count).unwrap_or(u32::MAX);
-        if run == position {
-            return LogState { run, position, ring: RingRef::NONE, ..state };
+        if run as usize == count {
+            return LogState { run, position: 0, ring: RingRef::NONE, ..state };
         }
-        let len = count.max((2 * older.len()).min(room)).clamp(2, 1 << MAX_CLASS);
-        let name = rings.take(len.next_power_of_two().ilog2());
-        let (ring, mut next) = (rings.get(name), 0);
-        let mut write = |stamp| {
-            // The swap of the word releases it.
-            ring.slot(next).store(stamp, Ordering::Relaxed);
-            next += 1;
-        };
-        older.for_each(|(stamp, _)| write(stamp));
-        (run..state.run).for_each(|_| write(state.newest));
-        LogState { run, position, ring: name, ..state }
+        let len = count.max((2 * older.len()).max(4).min(room)).clamp(2, MAX_LEN as usize);
+        let class = len.next_power_of_two().ilog2();
+        let is_full_grown = count <= self.full as usize && self.full <= 1 << class;
+        let class = if is_full_grown { FULL_GROWN } else { class };
+        let slots = self.slots_of(class);
+        let start = rings.take(slots);
+        let ring = rings.get(start, slots);
+        let beyond = (run..state.run).map(|_| state.newest);
+        // The swap of the word releases them.
+        let stamps = older.map(|(stamp, _)| stamp).chain(beyond);
+        // A word that has changed may seem to have more than there can be.
+        ring.iter().zip(stamps).for_each(|(slot, stamp)| slot.store(stamp, Ordering::Relaxed));
+        #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of slots")]
+        let position = (count % slots as usize) as u32;
+        LogState { run, position, ring: RingRef { class, start }, ..state }
     }
 }
 
 /// Writes the newest claim to its slots, unless another thread has.
 fn spill(view: &View<'_, Permits>) {
     let LogState { newest, run, position, .. } = view.state;
-    for back in 1..=run {
-        view.ring.raise(position.wrapping_sub(back), newest);
-    }
+    view.ring.raise(position, run, newest);
 }
 
 impl LogPlan<Permits> {
     /// The plan of validated quotas, at least one.
     pub(super) fn new(quotas: &[Quota]) -> Self {
-        Self::of_quotas(Permits, quotas, Quota::window_ns)
+        let mut plan = Self::of_quotas(Permits { full: 0 }, quotas, Quota::window_ns);
+        plan.layout.full = plan.most_live().max(2);
+        plan
     }
 }
 
@@ -439,7 +481,7 @@ impl<L: Layout> Algorithm for LogPlan<L> {
     }
 
     fn slots(&self, word: Word) -> usize {
-        L::unpack(word).ring.len()
+        self.layout.slots_of(L::unpack(word).ring.class) as usize
     }
 
     fn bytes(&self) -> usize {
@@ -550,7 +592,7 @@ impl<L: Layout> LogPlan<L> {
         }
         let state = LogState { newest: stamp, run: cost, reserved, ..LogState::default() };
         let room = L::most_slots(self.most_live(), self.window());
-        L::pack(L::copied(view.seen.place.rings, state, older.skip(dropped), room))
+        L::pack(self.layout.copied(view.seen.place.rings, state, older.skip(dropped), room))
     }
 }
 
@@ -558,8 +600,8 @@ impl<L: Layout> LogPlan<L> {
 fn left_of<L: Layout>(bound: Bound, view: &View<'_, L>, claim: Option<Claim>) -> Left {
     let (cost, newest) = claim.map_or((0, view.state.newest), |claim| (claim.cost, claim.stamp));
     let passed = view.passed.max(view.layout.begun(newest));
-    let older = L::count_from(view, bound.live_from(passed), bound.limit);
-    let live = older.saturating_add(cost).min(bound.limit);
+    // Those that fit beside the claim decide; a log that counts refused requests may have more.
+    let live = cost + L::count_from(view, bound.live_from(passed), bound.limit - cost);
     if live == 0 {
         return Left::all(bound.limit);
     }

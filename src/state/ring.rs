@@ -3,8 +3,9 @@
 //! A ring is taken for one key, and no other key gets it as long as its arena lasts. It is
 //! never freed alone: a rebuild copies the rings in use to another arena.
 //!
-//! The slots of an arena are numbered, and the first one names a ring. Short rings lie in pages. Each
-//! longer ring is an allocation of its own. Pages and long rings are allocated when first needed.
+//! The slots of an arena are numbered, and the first one names a ring. Short rings lie in pages, each
+//! in one. Each longer ring is an allocation of its own. Pages and long rings are allocated when first
+//! needed.
 
 use core::ops::Deref;
 
@@ -15,62 +16,53 @@ use once_cell::race::OnceBox;
 /// Slots of a page: 4 KiB. Tests want many small ones.
 const PAGE: usize = if cfg!(test) { 8 } else { 1 << 9 };
 
-/// The class of the longest ring that lies in a page.
-const MAX_SHORT: u32 = PAGE.ilog2();
-
 type Page = [AtomicU64; PAGE];
 
-/// Names a ring of an arena.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct RingRef {
-    /// The ring has `1 << class` slots; none, if this is zero.
-    pub(super) class: u32,
-    /// The number of its first slot, a multiple of its length: at most 31 bits.
-    pub(super) start: u32,
-}
+/// The most slots of a ring: it holds the reserved permits of the largest limit beside its live ones.
+pub(super) const MAX_LEN: u32 = 1 << 21;
 
-/// The largest class of a ring: it holds the reserved permits of the largest limit beside its live
-/// ones.
-pub(super) const MAX_CLASS: u32 = 21;
-
-impl RingRef {
-    pub(super) const NONE: Self = Self { class: 0, start: 0 };
-
-    /// The number of slots.
-    pub(super) const fn len(self) -> usize {
-        if self.class == 0 { 0 } else { 1 << self.class }
-    }
-}
-
-/// The slots of a key. Their number is a power of two, or zero.
+/// The slots of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ring<'a>(&'a [AtomicU64]);
 
 impl Ring<'_> {
-    /// The number of slots: at most 2^21.
+    /// The number of slots: at most [`MAX_LEN`].
+    #[expect(clippy::cast_possible_truncation, reason = "it is at most that")]
     pub(super) fn slots(self) -> u32 {
-        u32::try_from(self.len()).unwrap_or(u32::MAX)
+        self.len() as u32
     }
 
-    /// The slot of a position, which counts on from round to round.
-    pub(super) fn slot(&self, position: u32) -> &AtomicU64 {
-        &self[position as usize & (self.len() - 1)]
+    /// The slot that is so far back from a position, which is at most the ring's length. The one before
+    /// it is 1 back; the one before the first slot is the last.
+    #[inline(always)]
+    fn slot(&self, position: u32, back: u32) -> &AtomicU64 {
+        let around = if position < back { self.len() } else { 0 };
+        &self[(around + position as usize).wrapping_sub(back as usize)]
     }
 
-    /// The value of the slot of a position.
-    pub(super) fn load(self, position: u32) -> u64 {
-        self.slot(position).load(Ordering::Acquire)
+    /// The value of the slot so far back from a position.
+    #[inline(always)]
+    pub(super) fn load(self, position: u32, back: u32) -> u64 {
+        self.slot(position, back).load(Ordering::Acquire)
     }
 
-    /// Writes a value that is greater than that of a slot. A slot that has as much is left as it is.
-    pub(super) fn raise(self, position: u32, to: u64) {
-        let slot = self.slot(position);
-        let mut value = slot.load(Ordering::Acquire);
-        while value < to {
-            match slot.compare_exchange(value, to, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => break,
-                Err(other) => value = other,
-            }
+    /// Raises the newest so many slots before a position to a value. A slot that has as much is left as
+    /// it is.
+    #[inline(always)]
+    pub(super) fn raise(self, position: u32, newest: u32, to: u64) {
+        let (before, around) = self.split_at(position as usize);
+        before.iter().rev().chain(around.iter().rev()).take(newest as usize).for_each(|slot| raise(slot, to));
+    }
+}
+
+/// Writes a value that is greater than that of a slot. A slot that has as much is left as it is.
+#[inline(always)]
+fn raise(slot: &AtomicU64, to: u64) {
+    let mut value = slot.load(Ordering::Acquire);
+    while value < to {
+        match slot.compare_exchange(value, to, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => break,
+            Err(other) => value = other,
         }
     }
 }
@@ -142,34 +134,39 @@ impl Rings {
         let _ = self.room.compare_exchange(u64::MAX, room, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// A ring of zeros that no word names. It lasts as long as the arena.
+    /// The first slot of a ring of so many zeros that no word names: an even number, and a multiple of
+    /// the length, if that is a power of two. The ring lasts as long as the arena.
     ///
     /// # Panics
     ///
     /// If the names have run out: the rings of the arena take 16 GiB.
-    pub(super) fn take(&self, class: u32) -> RingRef {
-        debug_assert!((1..=MAX_CLASS).contains(&class));
-        // A ring begins at a multiple of its length.
-        let (len, mut next) = (1_u64 << class, self.next.load(Ordering::Relaxed));
+    pub(super) fn take(&self, len: u32) -> u32 {
+        debug_assert!((2..=MAX_LEN).contains(&len));
+        let (len, page, mut next) = (u64::from(len), PAGE as u64, self.next.load(Ordering::Relaxed));
+        // No part of a page has the number of a long ring.
+        let numbers = if len > page { len.next_multiple_of(page) } else { len };
         let start = loop {
-            let start = next.next_multiple_of(len);
-            match self.next.compare_exchange(next, start + len, Ordering::Relaxed, Ordering::Relaxed) {
+            let mut start = next.next_multiple_of(if len.is_power_of_two() { len } else { 2 });
+            if start % page + numbers > page {
+                start = start.next_multiple_of(page);
+            }
+            match self.next.compare_exchange(next, start + numbers, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => break start,
                 Err(other) => next = other,
             }
         };
         self.slots.fetch_add(len, Ordering::Relaxed);
         let start = u32::try_from(start).ok().filter(|start| start >> 31 == 0);
-        RingRef { class, start: start.expect("the rings of one part of a table take less than 16 GiB") }
+        start.expect("the rings of one part of a table take less than 16 GiB")
     }
 
-    /// The ring of that name.
+    /// The ring with this first slot and so many slots.
     #[inline]
-    pub(super) fn get(&self, name: RingRef) -> Ring<'_> {
-        let (len, start) = (name.len(), name.start as usize);
-        Ring(match name.class {
+    pub(super) fn get(&self, start: u32, len: u32) -> Ring<'_> {
+        let (len, start) = (len as usize, start as usize);
+        Ring(match len {
             0 => &[],
-            1..=MAX_SHORT => &self.pages.get(start / PAGE, new_page)[start % PAGE..][..len],
+            1..=PAGE => &self.pages.get(start / PAGE, new_page)[start % PAGE..][..len],
             _ => self.long.get(start / PAGE, || Box::new((0..len).map(|_| AtomicU64::new(0)).collect())),
         })
     }

@@ -27,7 +27,7 @@ impl<L: Layout> LogPlan<L> {
         }
         permits.retain(|&(_, granted)| granted > 0);
         seen.place.hint.turn_off();
-        Some((copied(seen.place.rings, &view, &permits), refunded))
+        Some((copied(self.layout, seen.place.rings, &view, &permits), refunded))
     }
 
     /// The word of the log under other quotas in another arena, as far as its permits may ever count.
@@ -36,7 +36,7 @@ impl<L: Layout> LogPlan<L> {
         let view = View::of(self.layout, seen);
         // What has expired does not come back under a longer window.
         let passed = if under.window() > self.window() { view.kept_by() } else { view.lasting(view.state.newest) };
-        copied(to, &view, &L::permits_from(&view, self.live_from(passed)).collect::<Vec<_>>())
+        copied(under.layout, to, &view, &L::permits_from(&view, self.live_from(passed)).collect::<Vec<_>>())
     }
 
     /// The permits that count or may come to count, oldest first: their times, and their numbers.
@@ -68,12 +68,12 @@ impl<L: Layout> LogPlan<L> {
         };
         let live_from = self.live_from(passed.min(self.layout.begun(newest)));
         stamps.retain(|&(stamp, _)| stamp >= live_from);
-        packed::<L>(rings, newest, newest > step, &stamps)
+        packed(self.layout, rings, newest, newest > step, &stamps)
     }
 }
 
 /// A word with some of the permits of another, oldest first.
-fn copied<L: Layout>(rings: &Rings, view: &View<'_, L>, permits: &[(u64, u32)]) -> Word {
+fn copied<L: Layout>(layout: L, rings: &Rings, view: &View<'_, L>, permits: &[(u64, u32)]) -> Word {
     // The newest stamp stays even if its permits are gone: no later permit is before it, and
     // the key is not forgotten before it expires. A reserved one may be later than every clock.
     let newest = match permits.last() {
@@ -81,15 +81,15 @@ fn copied<L: Layout>(rings: &Rings, view: &View<'_, L>, permits: &[(u64, u32)]) 
         None if view.is_behind_reserved() => view.seen.now,
         _ => view.state.newest,
     };
-    packed::<L>(rings, newest, view.state.reserved && newest > view.seen.now, permits)
+    packed(layout, rings, newest, view.state.reserved && newest > view.seen.now, permits)
 }
 
 /// A word with these permits, oldest first: those of the newest stamp in the word, others in a new
 /// ring.
-fn packed<L: Layout>(rings: &Rings, newest: u64, reserved: bool, permits: &[(u64, u32)]) -> Word {
+fn packed<L: Layout>(layout: L, rings: &Rings, newest: u64, reserved: bool, permits: &[(u64, u32)]) -> Word {
     let (older, last) = permits.split_at(permits.partition_point(|&(stamp, _)| stamp < newest));
     // A word that has changed may seem to have more than there can be.
     let run = last.iter().fold(0_u32, |sum, &(_, permits)| sum.saturating_add(permits));
     let state = LogState { newest, run, reserved, ..LogState::default() };
-    L::pack(L::copied(rings, state, older.iter().copied(), 0))
+    L::pack(layout.copied(rings, state, older.iter().copied(), 0))
 }

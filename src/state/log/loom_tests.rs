@@ -195,7 +195,7 @@ fn loom_word_a_late_spill_finds_the_slot_taken() {
 
 #[test]
 fn loom_word_a_ring_that_grows_beside_claims() {
-    explore(3, 2, &[ONE], &[&[ONE, ONE], &[ONE, TICK, ONE]]);
+    explore(6, 2, &[ONE, ONE, ONE], &[&[ONE, ONE], &[ONE, TICK, ONE]]);
 }
 
 #[test]

@@ -24,10 +24,10 @@
 //! Numbers in slots do not wrap. A ring belongs to words of one epoch of 2^32 steps. A ring whose
 //! total would exceed 31 bits is copied, and what counts, at most 2^30, is counted anew.
 
-use super::{Claim, Layout, LogPlan, LogState, View, bisect};
+use super::{Claim, Layout, LogPlan, LogState, RingRef, View, bisect};
 use crate::quota::Quota;
 use crate::state::cell::{TIME_ZERO, Word};
-use crate::state::ring::{RingRef, Rings};
+use crate::state::ring::Rings;
 use crate::state::sync::Ordering;
 
 /// The layout of a quantised log.
@@ -62,7 +62,7 @@ impl View<'_, Steps> {
     /// The entry so far back: that of the last step before the newest is 1 back. No word reads the
     /// one that is as far back as the ring is long.
     fn entry(&self, back: u32) -> Entry {
-        if self.ring.is_empty() { Entry(0) } else { Entry(self.ring.load(self.state.position.wrapping_sub(back + 1))) }
+        if self.ring.is_empty() { Entry(0) } else { Entry(self.ring.load(self.state.position, back + 1)) }
     }
 
     /// The most entries that have a readable one before them.
@@ -146,6 +146,10 @@ impl Layout for Steps {
         }
     }
 
+    fn slots_of(self, class: u32) -> u32 {
+        1 << class & !1
+    }
+
     fn back(view: &View<'_, Self>, back: u32) -> u64 {
         let Some(older) = back.checked_sub(view.state.run + 1) else { return view.state.newest };
         let (total, most) = (view.entry(1).total(), view.most_entries());
@@ -185,7 +189,7 @@ impl Layout for Steps {
             && total <= MAX_TOTAL
             && view.entry(view.most_entries()).number() < state.number_of(free_below);
         if is_free && last.number() < number {
-            view.ring.raise(state.position.wrapping_sub(1), Entry::new(number, total).0);
+            view.ring.raise(state.position, 1, Entry::new(number, total).0);
         }
         is_free.then_some(LogState { newest: stamp, run: cost, position: state.position + 1, ..state })
     }
@@ -195,6 +199,7 @@ impl Layout for Steps {
     }
 
     fn copied(
+        self,
         rings: &Rings,
         state: LogState,
         older: impl ExactSizeIterator<Item = (u64, u32)>,
@@ -211,17 +216,18 @@ impl Layout for Steps {
             return LogState { run, position: 1, ring: RingRef::NONE, ..state };
         }
         let slots = (older.len() + 2).max((2 * older.len()).min(room));
-        let name = rings.take(slots.next_power_of_two().ilog2());
-        assert!(name.start >> SLOT_BITS == 0, "the steps of one part of a table take less than 4 GiB");
+        let class = slots.next_power_of_two().ilog2();
+        let (slots, start) = (self.slots_of(class), rings.take(self.slots_of(class)));
+        assert!(start >> SLOT_BITS == 0, "the steps of one part of a table take less than 4 GiB");
         // A slot of zero remains before the first entry: nothing was granted before it.
-        let (ring, mut position, mut total) = (rings.get(name), 1, 0_u32);
-        for (step, permits) in older {
+        let (ring, mut position, mut total) = (rings.get(start, slots), 1, 0_u32);
+        for ((step, permits), slot) in older.into_iter().zip(ring.iter().skip(1)) {
             total = total.saturating_add(permits).min(MAX_TOTAL);
             // The swap of the word releases it.
-            ring.slot(position).store(Entry::new(state.number_of(step), total).0, Ordering::Relaxed);
+            slot.store(Entry::new(state.number_of(step), total).0, Ordering::Relaxed);
             position += 1;
         }
-        LogState { run, position: position + 1, ring: name, ..state }
+        LogState { run, position: position + 1, ring: RingRef { class, start }, ..state }
     }
 }
 

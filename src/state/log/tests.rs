@@ -160,7 +160,7 @@ proptest! {
                     stalled.clear();
                 }
                 Step::Stall => {
-                    let view = View::of(Permits, Seen { place, word, now });
+                    let view = View::of(plan.layout, Seen { place, word, now });
                     let spills = view.state.run < u32::try_from(view.ring.len()).unwrap()
                         && view.state.newest + plan.window() > view.passed;
                     if spills {
@@ -169,7 +169,7 @@ proptest! {
                 }
                 Step::Resume => {
                     let Some((old, then)) = stalled.pop() else { continue };
-                    super::spill(&View::of(Permits, Seen { place, word: old, now: then }));
+                    super::spill(&View::of(plan.layout, Seen { place, word: old, now: then }));
                     prop_assert_eq!(place.word.load(), word, "a spill leaves the word");
                 }
             }
@@ -206,6 +206,36 @@ fn one_permit_takes_no_ring() {
     assert_eq!(rings.slots(), 0);
 }
 
+/// A ring of four first: 4 + 8 + 16 + 32 + 64 + 100 slots.
+#[test]
+fn a_ring_that_grows_permit_by_permit_is_copied_five_times() {
+    let (plan, word, rings) = (plan(&[(100, 1000)]), AtomicWord::new(), Rings::with_room(1 << 10));
+    let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
+    let asked = (0..100).map(|permit| done(plan.decide(place, word.load(), ORIGIN + permit, 1, 0)));
+    assert!(asked.into_iter().all(|answer| matches!(answer, Answer::Admitted { .. })));
+    assert_eq!(rings.slots(), 4 + 8 + 16 + 32 + 64 + 100);
+}
+
+/// Then the slot that decides for one permit is beside the slot of the newest one.
+#[test]
+fn a_full_grown_ring_is_as_long_as_its_limit() {
+    for limit in 2..40 {
+        let (plan, word, rings) = (plan(&[(limit, 100)]), AtomicWord::new(), Rings::with_room(1 << 10));
+        let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
+        let ask = |now| done(plan.decide(place, word.load(), now, 1, 0));
+        for permit in 0..u64::from(limit) {
+            assert_eq!(ask(ORIGIN + permit), Answer::Admitted { stamp: ORIGIN + permit, delay_ns: 0 });
+        }
+        assert_eq!(plan.slots(word.load()), limit as usize);
+        let (taken, full) = (rings.slots(), ORIGIN + u64::from(limit) - 1);
+        assert_eq!(ask(full), Answer::Denied { wait_ns: ORIGIN + 100 - full, quota: 0 });
+        for now in (ORIGIN..).take(3 * limit as usize).map(|stamp| stamp + 100) {
+            let _ = ask(now);
+        }
+        assert_eq!(rings.slots(), taken, "it is copied no more");
+    }
+}
+
 #[test]
 fn a_clock_that_goes_back_is_granted_permits_of_the_newest_stamp() {
     let plan = plan(&[(3, 10)]);
@@ -231,7 +261,7 @@ fn a_hint_is_of_the_newest_stamp_when_the_clock_goes_back() {
 }
 
 /// A request may stop before its swap, while others are refused at one reading without end. If each
-/// of them changed the word, it would come back after 2^21 permits.
+/// of them changed the word, it would come back after a round of the ring.
 #[test]
 fn no_number_of_refused_requests_at_one_reading_lets_a_stopped_one_in() {
     const LIMIT: u32 = 256;
@@ -248,8 +278,8 @@ fn no_number_of_refused_requests_at_one_reading_lets_a_stopped_one_in() {
     assert_eq!(ask(now, 2), 2);
     let seen = Seen { place, word: place.word.load(), now };
     let Proposal::Admit { word: stopped, .. } = plan.propose(seen, Ask::acquire(127), None) else { panic!("it fits") };
-    // As many as a position counts, and at last a claim as large as the first.
-    let others = (1_u32 << POSITION_BITS) - 2;
+    // As many as the ring has slots, again and again, and at last a claim as large as the first.
+    let others = 64 * 2 * LIMIT - 2;
     let costs = (0..others / 127).map(|_| 127).chain([others % 127, 2]);
     assert_eq!(costs.map(|cost| ask(now, cost)).sum::<u32>(), LIMIT - 2);
     assert!(!place.word.swap(seen.word, stopped), "the word came back");

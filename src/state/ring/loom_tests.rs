@@ -10,14 +10,13 @@ fn loom_rings_are_taken_once() {
     check_model(&builder, || {
         let rings = Arc::new(Rings::with_room(32));
         let other = Arc::clone(&rings);
-        let take = |rings: &Rings| [1, 2, 1].map(|class| rings.take(class));
+        let take = |rings: &Rings| [2, 4, 3].map(|len| (rings.take(len), len));
         let other = loom::thread::spawn(move || take(&other));
         let taken = [take(&rings), other.join().unwrap()].concat();
-        let slots = |ring: RingRef| (0..1_u32 << ring.class).map(move |place| (ring, place));
-        let slot = |(ring, place)| core::ptr::from_ref(rings.get(ring).slot(place));
-        let mut slots: Vec<_> = taken.into_iter().flat_map(slots).map(slot).collect();
+        let slots = |(start, len)| rings.get(start, len).0.iter().map(core::ptr::from_ref);
+        let mut slots: Vec<_> = taken.into_iter().flat_map(slots).collect();
         slots.sort_unstable();
         slots.dedup();
-        assert_eq!(slots.len(), 2 * (2 + 4 + 2));
+        assert_eq!(slots.len(), 2 * (2 + 4 + 3));
     });
 }

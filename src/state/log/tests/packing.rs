@@ -7,8 +7,8 @@ proptest! {
     fn a_packed_state_is_the_same_again(
         newest in 0..1_u64 << 62,
         run in 0..=MAX_RUN,
-        position in 0..1_u32 << POSITION_BITS,
-        class in 0..=MAX_CLASS,
+        position in 0..MAX_LEN,
+        class in 0..=FULL_GROWN,
         start in 0..1_u32 << 30,
         reserved: bool,
     ) {

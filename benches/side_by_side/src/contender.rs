@@ -16,7 +16,7 @@ use dashmap::DashMap;
 use governor::clock::DefaultClock;
 use governor::state::keyed::DefaultKeyedStateStore;
 use rate_net::{Algorithm, Eviction};
-use tollgate::{Clock, CoarseClock, Limiter, MonotonicClock};
+use tollgate::{Clock, CoarseClock, DirectLimiter, Limiter, MonotonicClock};
 
 use crate::keys::Key;
 
@@ -128,13 +128,43 @@ impl<K: Key> Tollgate<K, CoarseClock> {
 
 impl<K: Key, C: Clock> Tollgate<K, C> {
     fn with_clock(by: By, setup: Setup, clock: C) -> Self {
-        let quota = match by {
-            By::Log => tollgate::Quota::new(setup.limit, setup.window),
-            By::Bucket => tollgate::Quota::token_bucket(setup.limit, setup.limit, setup.window),
-        };
-        let builder = Limiter::builder(quota).clock(clock);
+        let builder = Limiter::builder(quota_of(by, setup)).clock(clock);
         let builder = if setup.keys > DEFAULT_KEY_CAP || setup.cap { builder.key_cap(setup.keys) } else { builder };
         Self(builder.build().expect("a usable quota"))
+    }
+}
+
+fn quota_of(by: By, setup: Setup) -> tollgate::Quota {
+    match by {
+        By::Log => tollgate::Quota::new(setup.limit, setup.window),
+        By::Bucket => tollgate::Quota::token_bucket(setup.limit, setup.limit, setup.window),
+    }
+}
+
+/// tollgate's limiter without keys.
+pub struct OneForAll(DirectLimiter);
+
+impl OneForAll {
+    /// On the default clock.
+    ///
+    /// # Panics
+    ///
+    /// When the quota can't be used.
+    #[must_use]
+    pub fn new(by: By, setup: Setup) -> Self {
+        Self(DirectLimiter::new(quota_of(by, setup)).expect("a usable quota"))
+    }
+}
+
+impl Contender<u64> for OneForAll {
+    #[inline]
+    fn try_acquire(&self, _: &u64) -> bool {
+        self.0.try_acquire().is_admitted()
+    }
+
+    #[inline]
+    fn try_acquire_n(&self, _: &u64, cost: u32) -> bool {
+        self.0.try_acquire_n(cost).expect("a cost within the limit").is_admitted()
     }
 }
 
@@ -167,9 +197,37 @@ impl<K: Key> Governor<K> {
     /// When the limit or the window is zero, or a permit takes less than a nanosecond to come back.
     #[must_use]
     pub fn new(setup: Setup) -> Self {
-        let burst = NonZeroU32::new(setup.limit).expect("a limit above zero");
-        let quota = governor::Quota::with_period(setup.window / setup.limit).expect("a rate governor can express");
-        Self(governor::RateLimiter::keyed(quota.allow_burst(burst)))
+        Self(governor::RateLimiter::keyed(governor_quota(setup)))
+    }
+}
+
+fn governor_quota(setup: Setup) -> governor::Quota {
+    let burst = NonZeroU32::new(setup.limit).expect("a limit above zero");
+    let quota = governor::Quota::with_period(setup.window / setup.limit).expect("a rate governor can express");
+    quota.allow_burst(burst)
+}
+
+/// governor's limiter without keys.
+pub struct GovernorForAll(governor::DefaultDirectRateLimiter);
+
+impl GovernorForAll {
+    /// governor for this setup.
+    #[must_use]
+    pub fn new(setup: Setup) -> Self {
+        Self(governor::RateLimiter::direct(governor_quota(setup)))
+    }
+}
+
+impl Contender<u64> for GovernorForAll {
+    #[inline]
+    fn try_acquire(&self, _: &u64) -> bool {
+        self.0.check().is_ok()
+    }
+
+    #[inline]
+    fn try_acquire_n(&self, _: &u64, cost: u32) -> bool {
+        let cost = NonZeroU32::new(cost).expect("a cost above zero");
+        self.0.check_n(cost).expect("a cost within the burst").is_ok()
     }
 }
 

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 
-use crate::contender::{By, Contender, Governor, Name, OneLock, RateNet, Setup, ShardedDeques, Tollgate};
+use crate::contender::{
+    By, Contender, Governor, GovernorForAll, Name, OneForAll, OneLock, RateNet, Setup, ShardedDeques, Tollgate,
+};
 use crate::keys::{Key, Popularity};
 use crate::measured::{Measured, Plan, Timings};
 use crate::scenario::{Admits, Scenario, TollgateClock};
@@ -39,10 +41,24 @@ const NEARLY_EVERYTHING: f64 = 0.9;
 /// When a contender admitted anything else.
 #[must_use]
 pub fn measure<K: Key>(scenario: &Scenario, plan: Plan, progress: &ProgressBar) -> Measured {
+    measure_made(scenario, plan, progress, contender::<K>)
+}
+
+/// The same for limiters without keys.
+#[must_use]
+pub fn measure_one_for_all(scenario: &Scenario, plan: Plan, progress: &ProgressBar) -> Measured {
+    measure_made(scenario, plan, progress, one_for_all)
+}
+
+fn measure_made<K: Key>(
+    scenario: &Scenario,
+    plan: Plan,
+    progress: &ProgressBar,
+    make: fn(Name, Setup, TollgateClock) -> Box<dyn TakesTurns<K>>,
+) -> Measured {
     let began = Instant::now();
     let requests = Requests::<K>::draw(scenario, plan);
-    let contenders: Vec<_> =
-        scenario.who.iter().map(|&name| contender::<K>(name, scenario.setup(), scenario.clock)).collect();
+    let contenders: Vec<_> = scenario.who.iter().map(|&name| make(name, scenario.setup(), scenario.clock)).collect();
     let new_timings = |&name| Timings { name, ns: Vec::with_capacity(plan.rounds), admitted: 0.0 };
     let mut timings: Vec<Timings> = scenario.who.iter().map(new_timings).collect();
     let mut admitted = vec![0_u64; contenders.len()];
@@ -97,6 +113,15 @@ fn contender<K: Key>(name: Name, setup: Setup, clock: TollgateClock) -> Box<dyn 
         (Name::RateNet, _) => Box::new(RateNet::new(setup)),
         (Name::ShardedDeques, _) => Box::new(ShardedDeques::new(setup)),
         (Name::OneLock, _) => Box::new(OneLock::new(setup)),
+    }
+}
+
+fn one_for_all(name: Name, setup: Setup, _: TollgateClock) -> Box<dyn TakesTurns<u64>> {
+    match name {
+        Name::Tollgate => Box::new(OneForAll::new(By::Log, setup)),
+        Name::Bucket => Box::new(OneForAll::new(By::Bucket, setup)),
+        Name::Governor => Box::new(GovernorForAll::new(setup)),
+        _ => unreachable!("{} has no limiter without keys", name.label()),
     }
 }
 

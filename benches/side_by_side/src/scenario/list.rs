@@ -23,7 +23,7 @@ const DENIED: Scenario = Scenario {
     decisions: 500_000,
     who: &Name::ALL,
     threads: &[1, 2, 4, 8],
-    targets: &[Target { threads: 1, log: 0.65, bucket: 0.55 }, Target { threads: 2, log: 0.30, bucket: 0.30 }],
+    targets: &[Target { threads: 1, log: 0.70, bucket: 0.70 }, Target { threads: 2, log: 0.35, bucket: 0.35 }],
     gigabytes: 0,
     measure: rounds::measure::<u64>,
 };
@@ -35,7 +35,7 @@ const ADMITTED: Scenario = Scenario {
     name: "one key, admitted",
     window: Duration::from_nanos(500),
     admits: Admits::Everything,
-    targets: &[Target { threads: 1, log: 0.75, bucket: 0.65 }, Target { threads: 2, log: 0.45, bucket: 0.45 }],
+    targets: &[Target { threads: 1, log: 1.00, bucket: 0.75 }, Target { threads: 2, log: 0.60, bucket: 0.45 }],
     ..DENIED
 };
 
@@ -45,7 +45,7 @@ const ZIPF: Scenario = Scenario {
     window: TEN_MINUTES,
     admits: Admits::LimitOfEachKey,
     decisions: 300_000,
-    targets: &[Target { threads: 1, log: 1.50, bucket: 0.70 }, Target { threads: 2, log: 0.90, bucket: 0.50 }],
+    targets: &[Target { threads: 1, log: 1.70, bucket: 0.85 }, Target { threads: 2, log: 1.20, bucket: 0.70 }],
     ..DENIED
 };
 
@@ -55,7 +55,7 @@ const UNIFORM: Scenario = Scenario {
     limit: 16,
     decisions: 150_000,
     threads: &[1, 2],
-    targets: &[Target { threads: 1, log: 1.20, bucket: 0.65 }, Target { threads: 2, log: 0.80, bucket: 0.55 }],
+    targets: &[Target { threads: 1, log: 1.30, bucket: 0.80 }, Target { threads: 2, log: 0.90, bucket: 0.60 }],
     ..ZIPF
 };
 
@@ -67,7 +67,7 @@ pub const ALL: &[Scenario] = &[
     Scenario {
         name: "uniform, 100 k keys",
         popularity: Popularity::Uniform { keys: 100_000 },
-        targets: &[Target { threads: 1, log: 1.20, bucket: 0.80 }, Target { threads: 2, log: 0.70, bucket: 0.60 }],
+        targets: &[Target { threads: 1, log: 1.50, bucket: 0.95 }, Target { threads: 2, log: 1.00, bucket: 0.70 }],
         ..UNIFORM
     },
     UNIFORM,
@@ -91,12 +91,30 @@ pub const ALL: &[Scenario] = &[
         ..ADMITTED
     },
     Scenario {
+        name: "no keys, denied",
+        who: &[Name::Bucket, Name::Governor],
+        threads: &[1, 2],
+        targets: &[Target { threads: 1, log: 1.2, bucket: 1.2 }, Target { threads: 2, log: 0.6, bucket: 0.6 }],
+        measure: rounds::measure_one_for_all,
+        ..DENIED
+    },
+    Scenario {
+        name: "no keys, neither full nor empty",
+        limit: (1 << 24) - 1,
+        window: Duration::from_secs(1 << 24),
+        who: &[Name::Bucket, Name::Governor],
+        threads: &[1, 2],
+        targets: &[Target { threads: 1, log: 1.2, bucket: 1.2 }, Target { threads: 2, log: 0.6, bucket: 0.6 }],
+        measure: rounds::measure_one_for_all,
+        ..ADMITTED
+    },
+    Scenario {
         name: "one key, admitted, cost 8",
         cost: 8,
         // Eight permits in 8 ns.
         window: Duration::from_nanos(100),
         threads: &[1, 2],
-        targets: &[],
+        targets: &[Target { threads: 1, log: 1.20, bucket: 0.75 }, Target { threads: 2, log: 0.80, bucket: 0.45 }],
         ..ADMITTED
     },
     Scenario { name: "Zipf(1.0), 100 k keys, cost 8", cost: 8, threads: &[1, 2], targets: &[], ..ZIPF },
@@ -114,7 +132,7 @@ pub const ALL: &[Scenario] = &[
         popularity: Popularity::HotAndNew { hot: 1_000 },
         decisions: 100_000,
         threads: &[1, 2],
-        targets: &[],
+        targets: &[Target { threads: 1, log: 1.80, bucket: 1.40 }, Target { threads: 2, log: 1.60, bucket: 1.40 }],
         ..ZIPF
     },
     Scenario {

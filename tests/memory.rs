@@ -33,8 +33,9 @@ impl Counted {
 
     fn of(quota: Quota, set_up: impl FnOnce(LimiterBuilder<u64, MockClock>) -> LimiterBuilder<u64, MockClock>) -> Self {
         let clock = MockClock::new();
-        // A thread keeps some memory for its loads of shared pointers.
-        let _ = Limiter::<u64>::new(quota).expect("a good quota").try_acquire(0);
+        // A thread keeps some memory for its loads of shared pointers, which are nested in rebuilds.
+        let another = Limiter::<u64>::new(quota).expect("a good quota");
+        (0..10_000).for_each(|key| assert!(another.try_acquire(key).is_admitted()));
         let mut limiter = None;
         let made = measure(|| {
             let builder = Limiter::<u64>::builder(quota).clock(clock.clone());

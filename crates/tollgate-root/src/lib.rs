@@ -156,7 +156,8 @@ impl<T> Root<T> {
             // the record. If not, another thread has replaced it, and may have freed it.
             let now = self.current.load(Ordering::Acquire);
             if eq(now, value) {
-                return (value, record);
+                // Not `value`: it may be of an earlier allocation at the same address.
+                return (now, record);
             }
             value = now;
         }
@@ -182,10 +183,12 @@ impl<T> Root<T> {
 
     fn replace(&self, old: *const T, new: Arc<T>) -> bool {
         let (old, new) = (old.cast_mut(), Arc::into_raw(new).cast_mut());
-        let is_replaced = self.current.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed).is_ok();
+        // Not `old` itself: a pointer of a `&T` may not touch the counts beside the value.
+        let exchanged = self.current.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
+        let is_replaced = exchanged.is_ok();
         // SAFETY: both are of `Arc::into_raw`. Each exchange that succeeds takes the count that the
         // pointer had; if it fails, the root does not have the new one.
-        let count = unsafe { Arc::from_raw(if is_replaced { old } else { new }) };
+        let count = unsafe { Arc::from_raw(if let Ok(replaced) = exchanged { replaced } else { new }) };
         if is_replaced {
             self.push(Box::new(Retired { value: count, next: Link::new(null_mut()) }));
             self.collect();

@@ -243,7 +243,7 @@ impl<T> Root<T> {
             // A record that names one of these values does so before this, or for a load that then
             // finds another value. The barrier also acquires the list.
             heavy();
-            let mut kept = Vec::new();
+            let (mut kept, mut free) = (Vec::new(), Vec::new());
             while !list.is_null() {
                 // SAFETY: `push` made it of a box, and the swap took it from the list for this thread.
                 let retired = unsafe { Box::from_raw(list) };
@@ -254,7 +254,8 @@ impl<T> Root<T> {
                         kept.push((record, value));
                         self.push(retired);
                     }
-                    None => drop(retired),
+                    // It ends after the others are marked: its end may panic.
+                    None => free.push(retired),
                 }
             }
             if kept.is_empty() {
@@ -283,11 +284,14 @@ impl<T> Drop for Root<T> {
     fn drop(&mut self) {
         // No guard is left: it would borrow the root.
         // SAFETY: the pointer is of `Arc::into_raw`, and has its count.
-        drop(unsafe { Arc::from_raw(self.current.load(Ordering::Relaxed)) });
+        let mut values = vec![unsafe { Arc::from_raw(self.current.load(Ordering::Relaxed)) }];
         let mut list = self.retired.load(Ordering::Relaxed);
         while !list.is_null() {
             // SAFETY: `push` made it of a box, and no other thread has the root.
-            list = unsafe { Box::from_raw(list) }.next.get();
+            let retired = unsafe { Box::from_raw(list) };
+            list = retired.next.get();
+            // All end, also if the end of one panics.
+            values.push(retired.value);
         }
     }
 }

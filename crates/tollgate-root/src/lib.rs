@@ -132,35 +132,44 @@ impl<T> Root<T> {
     #[inline]
     #[must_use]
     pub fn load(&self) -> Guard<'_, T> {
-        let (value, record) = match FIRST_OWN.with(Cell::get) {
-            Some(record) if record.is_free() => self.load_by(record, light),
-            _ => self.load_by_another(),
+        let record = match FIRST_OWN.with(Cell::get) {
+            Some(record) if record.is_free() => record,
+            _ => return self.load_slowly(Record::another()),
         };
-        Guard { root: self, value, record: Some(record) }
+        match self.try_load(record, light) {
+            Some(value) => Guard { root: self, value, record: Some(record) },
+            None => self.load_slowly(record),
+        }
     }
 
-    /// The thread has no record yet, or has a guard by its first one, or its barrier is a fence.
+    /// The thread has no record yet, or has a guard by its first one, or its barrier is a fence. Or
+    /// another thread has just replaced the value.
     #[cold]
     #[inline(never)]
-    fn load_by_another(&self) -> (*const T, &'static Record) {
-        self.load_by(Record::another(), || if is_asymmetric() { light() } else { fence() })
+    fn load_slowly(&self, record: &'static Record) -> Guard<'_, T> {
+        let value = loop {
+            if let Some(value) = self.try_load(record, || if is_asymmetric() { light() } else { fence() }) {
+                break value;
+            }
+        };
+        let guard = Guard { root: self, value, record: Some(record) };
+        // An attempt may have named a value that was replaced. No guard of it goes.
+        if record.marks.load(Ordering::Acquire) & COLLECT != 0 {
+            self.collect();
+        }
+        guard
     }
 
     #[inline(always)]
-    fn load_by(&self, record: &'static Record, barrier: impl Fn()) -> (*const T, &'static Record) {
-        let mut value = self.current.load(Ordering::Relaxed);
-        loop {
-            record.hazard.store(value.cast(), Ordering::Release);
-            barrier();
-            // If it is the same, it was current after the record named it. So who replaces it sees
-            // the record. If not, another thread has replaced it, and may have freed it.
-            let now = self.current.load(Ordering::Acquire);
-            if eq(now, value) {
-                // Not `value`: it may be of an earlier allocation at the same address.
-                return (now, record);
-            }
-            value = now;
-        }
+    fn try_load(&self, record: &Record, barrier: impl Fn()) -> Option<*const T> {
+        let value = self.current.load(Ordering::Relaxed);
+        record.hazard.store(value.cast(), Ordering::Release);
+        barrier();
+        // If it is the same, it was current after the record named it. So who replaces it sees the
+        // record. If not, another thread has replaced it, and may have freed it.
+        let now = self.current.load(Ordering::Acquire);
+        // Not `value`: it may be of an earlier allocation at the same address.
+        eq(now, value).then_some(now.cast_const())
     }
 
     /// Replaces the value, if it is still `old`. Returns whether it was.

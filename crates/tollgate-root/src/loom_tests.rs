@@ -104,6 +104,17 @@ fn loom_root_a_guard_keeps_its_value() {
     });
 }
 
+/// A load that finds another value the second time has named the first one.
+#[test]
+fn loom_root_a_guard_keeps_no_other_value() {
+    model(4, |cells, root| {
+        let writer = spawn(cells, &root, |cells, root| assert!(cells.replace(root, 1)));
+        let guard = root.load();
+        writer.join().unwrap();
+        assert_eq!(cells.alive.load(Ordering::Relaxed), 2 - cells.read(&guard));
+    });
+}
+
 #[test]
 fn loom_root_a_reader_sees_values_in_order_and_frees_the_last_one() {
     model(3, |cells, root| {

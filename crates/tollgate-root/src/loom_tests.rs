@@ -22,6 +22,8 @@ struct Cells {
 struct Value {
     number: usize,
     cells: Arc<Cells>,
+    /// Its memory is of a size of its own. So an allocator gives it to a later value.
+    _size: [usize; 30],
 }
 
 impl Cells {
@@ -37,7 +39,7 @@ impl Cells {
         // The value is written before it is published.
         self.cells[number].with_mut(|_| ());
         self.alive.fetch_add(1, Ordering::Relaxed);
-        let value = Arc::new(Value { number, cells: Arc::clone(self) });
+        let value = Arc::new(Value { number, cells: Arc::clone(self), _size: [0; 30] });
         self.addresses[number].store(Arc::as_ptr(&value).addr(), Ordering::Relaxed);
         value
     }

@@ -15,25 +15,27 @@
 //!
 //! # Hazard pointers
 //!
-//! A reader stores the pointer in a *record* of its thread, loads the pointer again, and has a guard
-//! if it is the same. A value that was replaced is *retired*: it is freed when no record names it.
+//! A reader stores the pointer in a *record* of its thread, and loads the pointer again. If it is the
+//! same, the reader has a guard. A value that was replaced is *retired*: it is freed when no record
+//! names it.
 //! The algorithm is that of M. M. Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free
 //! Objects" (IEEE TPDS 15, 2004).
 //!
-//! The store has to come before the second load, for the thread that frees. That takes a barrier on
-//! both sides. On Linux it is an *asymmetric* one: a reader's is free, because it binds the compiler
-//! alone, and who frees has the kernel run a barrier on each processor of the process
-//! (`membarrier(2)`). Where the system call can't be had, both are fences.
+//! If the second load finds the old value, the thread that frees has to see the store. That takes a
+//! barrier on both sides. On Linux it is an *asymmetric* one. The reader's binds the compiler alone,
+//! and costs nothing. The thread that frees has the kernel run one on each processor of the process
+//! (`membarrier(2)`). Where the system call can't be had, both are fences. The first root of a process
+//! finds out: if the call is refused later, the thread that frees panics, and frees nothing.
 //!
 //! # Who frees
 //!
-//! The thread that replaces a value frees it, unless a record names it. Then it marks that record, and
-//! the reader frees the value as its guard goes. So a value is freed with its last guard, and no
-//! later. A thread that stops in a read keeps that value. One that stops while it frees keeps what
-//! it took, which is what others had kept and what was retired since.
+//! The thread that replaces a value frees it, unless a record names it. If one does, the thread marks
+//! that record, and the reader frees the value as its guard goes. So a value is freed with its last
+//! guard, and no later. A thread that stops in a read keeps that value. A thread that stops while it
+//! frees keeps all values that were retired before.
 //!
-//! A guard that is passed to `core::mem::forget` keeps its value, and each later one at its address,
-//! as long as the root of that lasts.
+//! A guard that is passed to `core::mem::forget` keeps its value until the root is dropped. Its record
+//! stays as it is, and so keeps each later value at the same address.
 //!
 //! # Orderings
 //!
@@ -174,8 +176,9 @@ impl<T> Root<T> {
 
     /// Replaces the value, if it is still `old`. Returns whether it was.
     ///
-    /// A value should be given to a root once: one that comes back is read while it is retired, and
-    /// costs its readers more.
+    /// A value should be given to one root, once. A value that comes back is read while it is retired:
+    /// readers free in vain, and who frees may look at their records many times. A value of two roots
+    /// may be kept by one of them until its next replacement.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -186,7 +189,7 @@ impl<T> Root<T> {
     /// assert!(!root.swap(&one, Arc::new(3)), "it is 2");
     /// ```
     pub fn swap(&self, old: &T, new: Arc<T>) -> bool {
-        // `old` is borrowed, so no other value has its address.
+        // `old` is borrowed, so no other value has its address, except one without a size.
         self.replace(old, new)
     }
 
@@ -240,8 +243,8 @@ impl<T> Root<T> {
 
     /// Frees the retired values that no guard has. The guards of the others will free them.
     ///
-    /// A further round means that a record has changed that named a retired value. No guard of such a
-    /// value begins, so the rounds end.
+    /// Each further round is due to a record that named a retired value and has changed. No load
+    /// names such a value again, so the rounds end.
     #[cold]
     fn collect(&self) {
         loop {

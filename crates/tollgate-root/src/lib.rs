@@ -15,27 +15,28 @@
 //!
 //! # Hazard pointers
 //!
-//! A reader stores the pointer in a *record* of its thread, and loads the pointer again. If it is the
-//! same, the reader has a guard. A value that was replaced is *retired*: it is freed when no record
-//! names it.
+//! A reader stores the pointer in a *record* of its thread, and loads the pointer again. If it is
+//! the same, the reader has a guard. A value that was replaced is *retired*: it is freed when no
+//! record names it.
 //! The algorithm is that of M. M. Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free
 //! Objects" (IEEE TPDS 15, 2004).
 //!
 //! If the second load finds the old value, the thread that frees has to see the store. That takes a
-//! barrier on both sides. On Linux it is an *asymmetric* one. The reader's binds the compiler alone,
-//! and costs nothing. The thread that frees has the kernel run one on each processor of the process
-//! (`membarrier(2)`). Where the system call can't be had, both are fences. The first root of a process
-//! finds out: if the call is refused later, the thread that frees panics, and frees nothing.
+//! barrier on both sides. On Linux it is an *asymmetric* one. The reader's binds the compiler
+//! alone, and costs nothing. The thread that frees has the kernel run one on each processor of the
+//! process (`membarrier(2)`). Where the system call can't be had, both are fences. The first root
+//! of a process finds out: if the call is refused later, the thread that frees panics, and frees
+//! nothing.
 //!
 //! # Who frees
 //!
-//! The thread that replaces a value frees it, unless a record names it. If one does, the thread marks
-//! that record, and the reader frees the value as its guard goes. So a value is freed with its last
-//! guard, and no later. A thread that stops in a read keeps that value. A thread that stops while it
-//! frees keeps all values that were retired before.
+//! The thread that replaces a value frees it, unless a record names it. If one does, the thread
+//! marks that record, and the reader frees the value as its guard goes. So a value is freed with
+//! its last guard, and no later. A thread that stops in a read keeps that value. A thread that
+//! stops while it frees keeps all values that were retired before.
 //!
-//! A guard that is passed to `core::mem::forget` keeps its value until the root is dropped. Its record
-//! stays as it is, and so keeps each later value at the same address.
+//! A guard that is passed to `core::mem::forget` keeps its value until the root is dropped. Its
+//! record stays as it is, and so keeps each later value at the same address.
 //!
 //! # Orderings
 //!
@@ -54,6 +55,7 @@
 
 use core::cell::Cell;
 use core::fmt;
+use core::mem::forget;
 use core::ops::Deref;
 use core::ptr::{eq, null_mut};
 use std::marker::PhantomData;
@@ -134,32 +136,34 @@ impl<T> Root<T> {
     #[inline]
     #[must_use]
     pub fn load(&self) -> Guard<'_, T> {
-        let record = match FIRST_OWN.with(Cell::get) {
-            Some(record) if record.is_free() => record,
-            _ => return self.load_slowly(Record::another()),
+        let (value, record) = match FIRST_OWN.with(Cell::get) {
+            Some(record) if record.is_free() => match self.try_load(record, light) {
+                Some(value) => (value, record),
+                None => self.load_slowly(record),
+            },
+            _ => self.load_slowly(Record::another()),
         };
-        match self.try_load(record, light) {
-            Some(value) => Guard { root: self, value, record: Some(record) },
-            None => self.load_slowly(record),
-        }
+        Guard { root: self, value, record: Some(record) }
     }
 
     /// The thread has no record yet, or has a guard by its first one, or its barrier is a fence. Or
     /// another thread has just replaced the value.
     #[cold]
     #[inline(never)]
-    fn load_slowly(&self, record: &'static Record) -> Guard<'_, T> {
+    fn load_slowly(&self, record: &'static Record) -> (*const T, &'static Record) {
         let value = loop {
             if let Some(value) = self.try_load(record, || if is_asymmetric() { light() } else { fence() }) {
                 break value;
             }
         };
-        let guard = Guard { root: self, value, record: Some(record) };
         // An attempt may have named a value that was replaced. No guard of it goes.
         if record.marks.load(Ordering::Acquire) & COLLECT != 0 {
+            // If the end of a value panics, the record is free again.
+            let guard = Guard { root: self, value, record: Some(record) };
             self.collect();
+            forget(guard);
         }
-        guard
+        (value, record)
     }
 
     #[inline(always)]
@@ -176,9 +180,9 @@ impl<T> Root<T> {
 
     /// Replaces the value, if it is still `old`. Returns whether it was.
     ///
-    /// A value should be given to one root, once. A value that comes back is read while it is retired:
-    /// readers free in vain, and who frees may look at their records many times. A value of two roots
-    /// may be kept by one of them until its next replacement.
+    /// A value should be given to one root, once. A value that comes back is read while it is
+    /// retired: readers free in vain, and who frees may look at their records many times. A value
+    /// of two roots may be kept by one of them until its next replacement.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -15,25 +15,28 @@
 //!
 //! # Hazard pointers
 //!
-//! A reader stores the pointer in a *record* of its thread, loads the pointer again, and has a guard
-//! if it is the same. A value that was replaced is *retired*: it is freed when no record names it.
+//! A reader stores the pointer in a *record* of its thread, and loads the pointer again. If it is
+//! the same, the reader has a guard. A value that was replaced is *retired*: it is freed when no
+//! record names it.
 //! The algorithm is that of M. M. Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free
 //! Objects" (IEEE TPDS 15, 2004).
 //!
-//! The store has to come before the second load, for the thread that frees. That takes a barrier on
-//! both sides. On Linux it is an *asymmetric* one: a reader's is free, because it binds the compiler
-//! alone, and who frees has the kernel run a barrier on each processor of the process
-//! (`membarrier(2)`). Where the system call can't be had, both are fences.
+//! If the second load finds the old value, the thread that frees has to see the store. That takes a
+//! barrier on both sides. On Linux it is an *asymmetric* one. The reader's binds the compiler
+//! alone, and costs nothing. The thread that frees has the kernel run one on each processor of the
+//! process (`membarrier(2)`). Where the system call can't be had, both are fences. The first root
+//! of a process finds out: if the call is refused later, the thread that frees panics, and frees
+//! nothing.
 //!
 //! # Who frees
 //!
-//! The thread that replaces a value frees it, unless a record names it. Then it marks that record, and
-//! the reader frees the value as its guard goes. So a value is freed with its last guard, and no
-//! later. A thread that stops in a read keeps that value. One that stops while it frees keeps what
-//! it took, which is what others had kept and what was retired since.
+//! The thread that replaces a value frees it, unless a record names it. If one does, the thread
+//! marks that record, and the reader frees the value as its guard goes. So a value is freed with
+//! its last guard, and no later. A thread that stops in a read keeps that value. A thread that
+//! stops while it frees keeps all values that were retired before.
 //!
-//! A guard that is passed to `core::mem::forget` keeps its value, and each later one at its address,
-//! as long as the root of that lasts.
+//! A guard that is passed to `core::mem::forget` keeps its value until the root is dropped. Its
+//! record stays as it is, and so keeps each later value at the same address.
 //!
 //! # Orderings
 //!
@@ -52,6 +55,7 @@
 
 use core::cell::Cell;
 use core::fmt;
+use core::mem::forget;
 use core::ops::Deref;
 use core::ptr::{eq, null_mut};
 use std::marker::PhantomData;
@@ -133,39 +137,52 @@ impl<T> Root<T> {
     #[must_use]
     pub fn load(&self) -> Guard<'_, T> {
         let (value, record) = match FIRST_OWN.with(Cell::get) {
-            Some(record) if record.is_free() => self.load_by(record, light),
-            _ => self.load_by_another(),
+            Some(record) if record.is_free() => match self.try_load(record, light) {
+                Some(value) => (value, record),
+                None => self.load_slowly(record),
+            },
+            _ => self.load_slowly(Record::another()),
         };
         Guard { root: self, value, record: Some(record) }
     }
 
-    /// The thread has no record yet, or has a guard by its first one, or its barrier is a fence.
+    /// The thread has no record yet, or has a guard by its first one, or its barrier is a fence. Or
+    /// another thread has just replaced the value.
     #[cold]
     #[inline(never)]
-    fn load_by_another(&self) -> (*const T, &'static Record) {
-        self.load_by(Record::another(), || if is_asymmetric() { light() } else { fence() })
+    fn load_slowly(&self, record: &'static Record) -> (*const T, &'static Record) {
+        let value = loop {
+            if let Some(value) = self.try_load(record, || if is_asymmetric() { light() } else { fence() }) {
+                break value;
+            }
+        };
+        // An attempt may have named a value that was replaced. No guard of it goes.
+        if record.marks.load(Ordering::Acquire) & COLLECT != 0 {
+            // If the end of a value panics, the record is free again.
+            let guard = Guard { root: self, value, record: Some(record) };
+            self.collect();
+            forget(guard);
+        }
+        (value, record)
     }
 
     #[inline(always)]
-    fn load_by(&self, record: &'static Record, barrier: impl Fn()) -> (*const T, &'static Record) {
-        let mut value = self.current.load(Ordering::Relaxed);
-        loop {
-            record.hazard.store(value.cast(), Ordering::Release);
-            barrier();
-            // If it is the same, it was current after the record named it. So who replaces it sees
-            // the record. If not, another thread has replaced it, and may have freed it.
-            let now = self.current.load(Ordering::Acquire);
-            if eq(now, value) {
-                return (value, record);
-            }
-            value = now;
-        }
+    fn try_load(&self, record: &Record, barrier: impl Fn()) -> Option<*const T> {
+        let value = self.current.load(Ordering::Relaxed);
+        record.hazard.store(value.cast(), Ordering::Release);
+        barrier();
+        // If it is the same, it was current after the record named it. So who replaces it sees the
+        // record. If not, another thread has replaced it, and may have freed it.
+        let now = self.current.load(Ordering::Acquire);
+        // Not `value`: it may be of an earlier allocation at the same address.
+        eq(now, value).then_some(now.cast_const())
     }
 
     /// Replaces the value, if it is still `old`. Returns whether it was.
     ///
-    /// A value should be given to a root once: one that comes back is read while it is retired, and
-    /// costs its readers more.
+    /// A value should be given to one root, once. A value that comes back is read while it is
+    /// retired: readers free in vain, and who frees may look at their records many times. A value
+    /// of two roots may be kept by one of them until its next replacement.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -176,16 +193,18 @@ impl<T> Root<T> {
     /// assert!(!root.swap(&one, Arc::new(3)), "it is 2");
     /// ```
     pub fn swap(&self, old: &T, new: Arc<T>) -> bool {
-        // `old` is borrowed, so no other value has its address.
+        // `old` is borrowed, so no other value has its address, except one without a size.
         self.replace(old, new)
     }
 
     fn replace(&self, old: *const T, new: Arc<T>) -> bool {
         let (old, new) = (old.cast_mut(), Arc::into_raw(new).cast_mut());
-        let is_replaced = self.current.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed).is_ok();
+        // Not `old` itself: a pointer of a `&T` may not touch the counts beside the value.
+        let exchanged = self.current.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
+        let is_replaced = exchanged.is_ok();
         // SAFETY: both are of `Arc::into_raw`. Each exchange that succeeds takes the count that the
         // pointer had; if it fails, the root does not have the new one.
-        let count = unsafe { Arc::from_raw(if is_replaced { old } else { new }) };
+        let count = unsafe { Arc::from_raw(if let Ok(replaced) = exchanged { replaced } else { new }) };
         if is_replaced {
             self.push(Box::new(Retired { value: count, next: Link::new(null_mut()) }));
             self.collect();
@@ -228,8 +247,8 @@ impl<T> Root<T> {
 
     /// Frees the retired values that no guard has. The guards of the others will free them.
     ///
-    /// A further round means that a record has changed that named a retired value. No guard of such a
-    /// value begins, so the rounds end.
+    /// Each further round is due to a record that named a retired value and has changed. No load
+    /// names such a value again, so the rounds end.
     #[cold]
     fn collect(&self) {
         loop {
@@ -240,7 +259,7 @@ impl<T> Root<T> {
             // A record that names one of these values does so before this, or for a load that then
             // finds another value. The barrier also acquires the list.
             heavy();
-            let mut kept = Vec::new();
+            let (mut kept, mut free) = (Vec::new(), Vec::new());
             while !list.is_null() {
                 // SAFETY: `push` made it of a box, and the swap took it from the list for this thread.
                 let retired = unsafe { Box::from_raw(list) };
@@ -251,7 +270,8 @@ impl<T> Root<T> {
                         kept.push((record, value));
                         self.push(retired);
                     }
-                    None => drop(retired),
+                    // It ends after the others are marked: its end may panic.
+                    None => free.push(retired),
                 }
             }
             if kept.is_empty() {
@@ -280,11 +300,14 @@ impl<T> Drop for Root<T> {
     fn drop(&mut self) {
         // No guard is left: it would borrow the root.
         // SAFETY: the pointer is of `Arc::into_raw`, and has its count.
-        drop(unsafe { Arc::from_raw(self.current.load(Ordering::Relaxed)) });
+        let mut values = vec![unsafe { Arc::from_raw(self.current.load(Ordering::Relaxed)) }];
         let mut list = self.retired.load(Ordering::Relaxed);
         while !list.is_null() {
             // SAFETY: `push` made it of a box, and no other thread has the root.
-            list = unsafe { Box::from_raw(list) }.next.get();
+            let retired = unsafe { Box::from_raw(list) };
+            list = retired.next.get();
+            // All end, also if the end of one panics.
+            values.push(retired.value);
         }
     }
 }

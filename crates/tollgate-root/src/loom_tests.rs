@@ -22,6 +22,8 @@ struct Cells {
 struct Value {
     number: usize,
     cells: Arc<Cells>,
+    /// Its memory is of a size of its own. So an allocator gives it to a later value.
+    _size: [usize; 30],
 }
 
 impl Cells {
@@ -37,7 +39,7 @@ impl Cells {
         // The value is written before it is published.
         self.cells[number].with_mut(|_| ());
         self.alive.fetch_add(1, Ordering::Relaxed);
-        let value = Arc::new(Value { number, cells: Arc::clone(self) });
+        let value = Arc::new(Value { number, cells: Arc::clone(self), _size: [0; 30] });
         self.addresses[number].store(Arc::as_ptr(&value).addr(), Ordering::Relaxed);
         value
     }
@@ -101,6 +103,17 @@ fn loom_root_a_guard_keeps_its_value() {
         });
         assert!(cells.replace(&root, 1));
         reader.join().unwrap();
+    });
+}
+
+/// A load that finds another value the second time has named the first one.
+#[test]
+fn loom_root_a_guard_keeps_no_other_value() {
+    model(4, |cells, root| {
+        let writer = spawn(cells, &root, |cells, root| assert!(cells.replace(root, 1)));
+        let guard = root.load();
+        writer.join().unwrap();
+        assert_eq!(cells.alive.load(Ordering::Relaxed), 2 - cells.read(&guard));
     });
 }
 

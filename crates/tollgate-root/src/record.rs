@@ -54,8 +54,14 @@ impl Drop for Kept {
     fn drop(&mut self) {
         // A guard that comes later, in another destructor of the thread, takes a record for itself.
         let _ = FIRST_OWN.try_with(Cell::take);
-        // A guard that outlives the thread keeps its record.
-        self.0.iter().filter_map(Cell::get).filter(|record| record.is_free()).for_each(Record::give_back);
+        for record in self.0.iter().filter_map(Cell::get) {
+            if record.is_free() {
+                record.give_back();
+            } else {
+                // Its guard outlives the records of the thread.
+                record.marks.fetch_or(GIVE_BACK, Ordering::Relaxed);
+            }
+        }
     }
 }
 

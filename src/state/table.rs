@@ -297,16 +297,11 @@ impl Table {
     }
 
     /// Reads the cells that decisions on these keys will read, and decides nothing. These reads do not
-    /// wait for each other; those of one decision after the other do.
+    /// wait for each other, because a root is loaded without a locked instruction; those of one decision
+    /// after the other do.
     pub(crate) fn prefetch(&self, fingerprints: &[Fingerprint]) {
-        let mut roots = [const { None }; 1 << MOST_SHARD_BITS];
-        let keys = || fingerprints.iter().map(|&fingerprint| Key::of(fingerprint));
-        // Roots first, since to load one waits for all reads before.
-        for key in keys() {
-            roots[self.shard_of(key)].get_or_insert_with(|| self.shard(key).root());
-        }
-        let tag = |key| roots[self.shard_of(key)].as_ref().map_or(0, |root| root.likely(key));
-        core::hint::black_box(keys().fold(0, |seen, key| seen ^ tag(key)));
+        let tag = |key| self.shard(key).root().likely(key);
+        core::hint::black_box(fingerprints.iter().fold(0, |seen, &fingerprint| seen ^ tag(Key::of(fingerprint))));
     }
 
     /// Waits for the turn to change quotas: none change until it is dropped.

@@ -498,10 +498,12 @@ impl<'a> Context<'a> {
             for place in cells.start..cells.end.min(cells.start + arena.len()) {
                 let Some(cell) = arena.allocated(place % arena.len()) else { continue };
                 let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
+                // A vacant key has no place to give. A held or frozen word is another thread's.
                 if !word.is_open() {
                     continue;
                 }
                 let over_at = arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
+                // If the swap fails, the key is in use, and the look goes on with the next.
                 if over_at > now {
                     // Of a word that has changed it is any number.
                     earliest = earliest.into_iter().chain((cell.word.load() == word).then_some(over_at)).min();

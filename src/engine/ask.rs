@@ -89,9 +89,11 @@ impl<C: Clock, F> Engine<C, F> {
         ask: Ask,
         refundable: Option<&mut Vec<Refundable>>,
     ) -> Status {
+        // It charges nothing, so it goes past counts and penalties.
         if ask.cost == 0 {
             return self.peek(keys, ask);
         }
+        // Without lists, penalties and shadow mode the quotas alone decide.
         let Some(modes) = self.modes.get() else {
             let status = self.by_quotas(self.asked(keys, ask), &self.clock, refundable);
             self.count(status.decision);

@@ -37,6 +37,7 @@ impl<C: Clock, F> Engine<C, F> {
         if cost == 0 {
             return self.decide_fully(&[Some(key)], Ask::acquire(cost), None).decision;
         }
+        // The short way has no answer for a new key, one that moves, or a lost swap.
         self.table.acquire(self.asked(&[Some(key)], Ask::acquire(cost)), &self.clock, None, None)
     }
 

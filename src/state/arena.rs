@@ -186,6 +186,7 @@ impl Arena {
         for _ in 0..self.len() {
             #[cfg(all(test, not(tollgate_loom)))]
             PROBES.set(PROBES.get() + 1);
+            // No key was ever inserted in a page that is not allocated.
             let Some(cell) = self.allocated(place) else { return Found::End(place) };
             match cell.tag.load(Ordering::Acquire) {
                 tag if tag == key.tag => return Found::Cell(place, cell),
@@ -202,6 +203,7 @@ impl Arena {
         let is_inserted =
             self.cell(end).tag.compare_exchange(EMPTY, key.tag, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if is_inserted {
+            // A count that comes late does no harm: a rebuild begins long before the last cell.
             self.used.fetch_add(1, Ordering::Relaxed);
         }
         is_inserted
@@ -222,6 +224,7 @@ impl Arena {
     /// Links a successor, unless there is one or the arena is gone. Returns whether it did.
     pub(super) fn link(&self, successor: impl FnOnce() -> Arc<Self>) -> bool {
         let next = self.next.load();
+        // Only to save an arena: the swap would fail.
         if !matches!(Next::clone(&next), Next::None) {
             return false;
         }
@@ -242,6 +245,7 @@ impl Arena {
     /// Passes the cells of a page that is not swept to `each`. If there is none, returns that all
     /// pages are swept.
     pub(super) fn sweep_page(&self, each: impl FnMut(&Cell)) -> bool {
+        // Relaxed: it spreads the threads. The bits tell which pages are done.
         let (pages, handed) = (self.pages.len(), self.handed.fetch_add(1, Ordering::Relaxed));
         #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of pages")]
         let first = (handed % pages as u64) as usize;

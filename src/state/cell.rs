@@ -266,6 +266,7 @@ impl Hint {
         let (old, bound) = (self.0.load(Ordering::Relaxed), bound as u64);
         if old & OFF != OFF && until < 1 << (u64::BITS - BOUND_BITS) && bound < OFF {
             let new = until << BOUND_BITS | bound;
+            // If it fails, the hint is off or another stands. Without it the ring answers.
             let _ = self.0.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
         }
     }
@@ -296,6 +297,7 @@ impl Hint {
 
     fn change(&self, life: impl Fn(u64) -> u64) {
         let changed = |hint| Some(life(life_in(hint)) << BOUND_BITS | OFF);
+        // The swap of the word, which comes after, releases it.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);
     }
 }

@@ -150,6 +150,7 @@ impl Claims {
                 #[expect(clippy::cast_possible_truncation, reason = "a directory is smaller")]
                 return (ClaimName { descriptor: number as u32, serial }, descriptor);
             }
+            // Not waited for: its owner may be stalled.
             number += 1;
         }
     }
@@ -178,6 +179,7 @@ impl<C: Cells> Worker<'_, C> {
     fn install(&self, installation: u64) -> Phase {
         for (place, &Part { cell, old, life, .. }) in self.parts.iter().enumerate() {
             while self.descriptor.winner(place) == 0 {
+                // Without an arena the word was frozen, so it is not `old`.
                 let Some(Cell { word, .. }) = cell else { return self.descriptor.decide(Phase::Aborted) };
                 if word.swap(old, self.held(installation)) {
                     self.descriptor.record(place, installation);
@@ -185,9 +187,13 @@ impl<C: Cells> Worker<'_, C> {
                 }
                 let found = word.load();
                 match Held::of(found) {
+                    // Its worker may be stalled before it records it.
                     Some(held) if held.claim == self.name => self.descriptor.record(place, held.installation),
+                    // Claims hold cells in one order, so threads that help go round in no circle.
                     Some(_) => self.claims.finish(self.cells, found),
+                    // A claim had it at the swap, and put it back.
                     None if found == old => {}
+                    // The new word of the claim follows from another one.
                     None => return self.descriptor.decide(Phase::Aborted),
                 }
             }

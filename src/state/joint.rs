@@ -131,6 +131,7 @@ impl Table {
                     match another.decision.into() {
                         Decision::Admitted(of_key) => admission = of_key.and(admission),
                         Decision::Denied(denial) if is_single => denied = Some(denial.in_dimension(dimension)),
+                        // Nothing is charged. The look at all keys names each that denies.
                         Decision::Denied(_) => return Ok(None),
                     }
                     prepared[dimension] = Some((key, another));
@@ -144,6 +145,7 @@ impl Table {
                 Err(Full) => return Err(Full),
             }
         }
+        // A word has changed since its proposal. None was swapped, so all are proposed anew.
         if !self.commit(&prepared) {
             return Ok(None);
         }

@@ -328,6 +328,7 @@ impl Layout for Permits {
     fn continued(view: &View<'_, Self>, claim: Claim, live_from: u64, free_below: u64) -> Option<LogState> {
         let LogState { newest, run, position, ring, .. } = view.state;
         let (Claim { cost, stamp, reserved }, slots) = (claim, view.ring.slots());
+        // The word has no bits for so many: the others go to the slots of a copy.
         if cost > MAX_RUN {
             return None;
         }
@@ -335,6 +336,7 @@ impl Layout for Permits {
         // Nothing counts, so nothing is spilled.
         let is_first = newest < live_from || run == 0 && slots == 0;
         if cost > slots {
+            // A ring that is too short is dropped if nothing in it counts, and otherwise copied.
             return is_first.then_some(claimed);
         }
         if !is_first {
@@ -443,6 +445,7 @@ impl<L: Layout> Algorithm for LogPlan<L> {
         };
         let claim = view.claim(ask.cost, stamp);
         self.tell(left, &view, (!ask.peeks).then_some(claim));
+        // No swap checks a peek, so it looks whether the slots were still those of the word.
         if ask.peeks && !view.seen.stands() {
             return Proposal::Lost;
         }
@@ -504,6 +507,7 @@ impl<L: Layout> LogPlan<L> {
             return self.deny_and_count(view, ask, left);
         }
         self.tell(left, view, None);
+        // A denial swaps nothing: a later grant may have written over the slots that it read.
         if !view.seen.stands() {
             return Proposal::Lost;
         }

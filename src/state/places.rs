@@ -40,6 +40,7 @@ impl Places {
     /// Takes a place, if there is one.
     pub(super) fn take(&self) -> Option<Taken<'_>> {
         let another = |state: u64| (taken_in(state) < self.cap).then_some(state.wrapping_add(TAKE));
+        // Relaxed: it is a count alone, and publishes nothing.
         let taken = self.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, another);
         taken.ok().map(|_| Taken(self))
     }

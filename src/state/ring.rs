@@ -58,6 +58,7 @@ impl Ring<'_> {
 /// Writes a value that is greater than that of a slot. A slot that has as much is left as it is.
 #[inline(always)]
 fn raise(slot: &AtomicU64, to: u64) {
+    // Never lower: another thread may have spilled a later grant here meanwhile.
     let mut value = slot.load(Ordering::Acquire);
     while value < to {
         match slot.compare_exchange(value, to, Ordering::AcqRel, Ordering::Acquire) {
@@ -122,6 +123,7 @@ impl Rings {
         let more = if room > 0 { slots().min(2 * handed) } else { 0 };
         // So `slots` is seldom asked.
         if more > handed + handed / 8 {
+            // If it fails, another thread made room, or a rebuild has begun: the last line tells.
             let _ = self.room.compare_exchange(room, more, Ordering::Relaxed, Ordering::Relaxed);
         }
         !self.are_due()
@@ -131,6 +133,7 @@ impl Rings {
     /// those in use, if that is more.
     pub(super) fn settle(&self) {
         let room = self.planned.max(2 * self.slots());
+        // Once: a stalled thread must not undo a later bound, nor a rebuild that has begun.
         let _ = self.room.compare_exchange(u64::MAX, room, Ordering::Relaxed, Ordering::Relaxed);
     }
 
@@ -150,6 +153,7 @@ impl Rings {
             if start % page + numbers > page {
                 start = start.next_multiple_of(page);
             }
+            // Relaxed: the swap of the word that names the ring publishes its slots.
             match self.next.compare_exchange(next, start + numbers, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => break start,
                 Err(other) => next = other,

@@ -128,6 +128,7 @@ pub(super) struct Prepared<'a> {
 impl Prepared<'_> {
     /// Swaps the word, if it still stands. Returns whether it did.
     pub(super) fn commit(&self) -> bool {
+        // An answer that changes no word holds as of the load.
         self.new == self.old || self.arena.cell(self.place).word.swap(self.old, self.new)
     }
 
@@ -257,6 +258,7 @@ impl<'a> Context<'a> {
         let mut taken = None;
         let root = self.shard.root.load();
         let found = match root.find(key) {
+            // Any other word needs `seat`: it takes a place, finishes a claim, or moves the key.
             Found::Cell(place, cell) => Some((place, cell.word.load(), None)).filter(|(_, word, _)| word.is_open()),
             // It takes no place.
             _ if ask.cost > root.plans.of(key).most => return Ok(None),
@@ -273,6 +275,7 @@ impl<'a> Context<'a> {
         }
         let Some((decision, new, mark)) = seat.propose(key, ask, left).answer() else { return Ok(None) };
         let new = new.unwrap_or(seat.word);
+        // The key has a place already, or gets no permit that needs one.
         if seat.vacant_until.is_none() || new == seat.word {
             taken = None;
         }
@@ -300,6 +303,7 @@ impl<'a> Context<'a> {
         }
         // Before a cell, as in `seat`.
         *taken = Some(self.shared.places.take().ok_or(Full)?);
+        // Another key was inserted there, or a sweep sealed the cell. The search begins anew.
         if !root.insert(end, key) {
             return Ok(None);
         }
@@ -330,6 +334,7 @@ impl<'a> Context<'a> {
                     taken.filter(|_| seat.vacant_until.is_some()).into_iter().for_each(Taken::keep);
                     return Ok(answer);
                 }
+                // The answer follows from a word that has changed, so it is of no use.
                 _ => back_off(&mut lost),
             }
         }
@@ -345,6 +350,7 @@ impl<'a> Context<'a> {
             }
             let root = self.shard.root.load().to_arc();
             let number = root.number;
+            // If there is none, the root was swapped meanwhile.
             let Some((arena, place)) = self.cell_of(root, key) else { continue };
             if arena.number > number {
                 self.keep_up(&self.shard.root.load());
@@ -355,9 +361,11 @@ impl<'a> Context<'a> {
                 continue;
             }
             let vacant_until = word.vacant_until();
+            // It was frozen after the search, or its permits ended after the look at it.
             if word.is_frozen() || vacant_until.is_some() && taken.is_none() {
                 continue;
             }
+            // Who left the key behind had raised the floor before.
             let vacant_until = vacant_until.map(|time| time.max(self.shard.floor.load(Ordering::Acquire)));
             return Ok(Seat { arena: Guard::of(&self.shard.root, arena), place, word, vacant_until, now: self.now() });
         }
@@ -392,12 +400,14 @@ impl<'a> Context<'a> {
             let cell = if let Found::Cell(_, cell) = arena.find(key) { Some(cell) } else { None };
             let word = cell.map_or(Word::NEW, |cell| cell.word.load());
             match (arena.next(), cell) {
+                // The arena is out of use, so its words tell nothing of the present.
                 (Next::Gone, _) => arena = self.shard.root.load(),
                 (Next::Arena(successor), Some(cell)) if word.is_frozen() => {
                     self.move_cell(&arena, cell, key, &successor, self.now());
                     arena = Guard::of(&self.shard.root, successor);
                 }
                 (Next::Arena(successor), None) => arena = Guard::of(&self.shard.root, successor),
+                // A held word names its claim, which has the state.
                 _ if word.is_held() => self.shared.finish(word),
                 (_, Some(cell)) if word.vacant_until().is_none() => {
                     let seen = Seen { place: arena.place_of(cell), word, now: self.now() };
@@ -434,6 +444,7 @@ impl<'a> Context<'a> {
             if seat.vacant_until.is_some() {
                 return Some((None, false));
             }
+            // Before the swap: no receipt of this life may find a word of the next.
             seat.cell().hint.end_life();
             let latest = seat.version(key).plan.latest(seat.word, seat.now);
             Some((Some(Word::forgotten(latest)), true))
@@ -452,6 +463,7 @@ impl<'a> Context<'a> {
         }
         let (mut taken, mut lost) = (None, 0);
         let refunded = loop {
+            // Without a place, the key was forgotten meanwhile, and has no permits to give back.
             let Ok(seat) = self.seat(key, &mut taken) else { break 0 };
             if seat.vacant_until.is_some() || seat.cell().hint.life() != charged.life {
                 break 0;
@@ -464,6 +476,7 @@ impl<'a> Context<'a> {
                     let shard = key.shard(self.shared.shards.len().ilog2());
                     let part = part(shard, &seat.arena, seat.place, seat.word, new);
                     let of_life = Part { life: Some(charged.life), ..part };
+                    // If it fails, the word or the life has changed. The next round sees which.
                     if self.shared.claims.claim(self.shared, &mut [of_life]) {
                         break permits;
                     }
@@ -485,10 +498,12 @@ impl<'a> Context<'a> {
             for place in cells.start..cells.end.min(cells.start + arena.len()) {
                 let Some(cell) = arena.allocated(place % arena.len()) else { continue };
                 let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
+                // A vacant key has no place to give. A held or frozen word is another thread's.
                 if !word.is_open() {
                     continue;
                 }
                 let over_at = arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
+                // If the swap fails, the key is in use, and the look goes on with the next.
                 if over_at > now {
                     // Of a word that has changed it is any number.
                     earliest = earliest.into_iter().chain((cell.word.load() == word).then_some(over_at)).min();

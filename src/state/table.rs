@@ -222,6 +222,7 @@ impl Table {
                     }
                 }
             }
+            // Others give places back meanwhile, so this counts what is free, not what it freed.
             if self.shared.places.free() >= places {
                 return Ok(());
             }

@@ -136,6 +136,7 @@ impl Account for Bucket {
     #[inline(always)]
     fn decide_open(&self, state: u128, now: u64, cost: u32) -> Verdict {
         let (full_at, ticks, charge) = (state & most(FULL_AT_BITS), self.rate.ticks(now), self.rate.ticks_of(cost));
+        // It is full, so `opened` changes, too.
         if full_at <= ticks {
             return self.decide(state, now, cost, None);
         }
@@ -149,6 +150,7 @@ impl Account for Bucket {
 
     fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
         let (held, then, ticks) = (Fields::of(state), Fields::of(after), self.rate.ticks(now));
+        // The charge is of an earlier filling, or has been refilled.
         if held.opened != then.opened || held.full_at <= ticks {
             return None;
         }
@@ -192,6 +194,7 @@ impl Account for Bucket {
         if remaining == limit {
             return Left::all(limit);
         }
+        // Nothing is refilled before the first request, so no wait can be told.
         if state == 0 {
             return Left { limit, remaining, next_after_ns: u64::MAX, reset_after_ns: u64::MAX };
         }

@@ -104,6 +104,7 @@ impl Store {
     /// The ticks that stored permits take longer than others.
     fn longer(&self, before: u128, after: u128) -> u128 {
         let [before, after] = [before, after].map(|stored| (2 * stored).saturating_sub(self.cold));
+        // At most half cold, it takes no longer.
         if before == 0 {
             return 0;
         }

@@ -142,6 +142,7 @@ impl<const SLIDES: bool> Windows<SLIDES> {
     /// The wait of a request that is denied: until the window is over, or the previous count has
     /// faded to the room there is.
     fn wait(&self, counts: Counts, now: u64, cost: u64) -> u64 {
+        // A fixed window frees all of its permits at once, when it ends.
         if !SLIDES {
             return self.end(counts).saturating_sub(now);
         }
@@ -197,6 +198,7 @@ impl<const SLIDES: bool> Account for Windows<SLIDES> {
             let until = self.end(held);
             (&mut held.previous, until)
         } else {
+            // The window of the charge counts no more.
             return None;
         };
         let permits = count(*charged).min(cost);

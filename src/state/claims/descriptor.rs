@@ -99,6 +99,7 @@ impl Descriptor {
     /// Takes the descriptor, if it is free, for the claim of this serial number.
     pub(super) fn take(&self) -> Option<u32> {
         let is_free = |state: State| state.phase == Phase::Free && state.workers == 0;
+        // Acquires from `leave`: no worker of the last claim reads the parts any more.
         let taken = self.change(Ordering::Acquire, Ordering::Relaxed, |state| {
             is_free(state).then_some(State { workers: 1, ..state })
         });
@@ -110,16 +111,19 @@ impl Descriptor {
         for (place, part) in parts.iter().enumerate() {
             debug_assert!([part.old, part.new].iter().all(|word| !word.is_held() && !word.is_frozen()));
             self.parts[place].write(part.pack());
+            // The store of the state releases it.
             self.winners[place].store(0, Ordering::Relaxed);
         }
         #[expect(clippy::cast_possible_truncation, reason = "there are as many winners")]
         let state = State { serial, workers: 1, parts: parts.len() as u32, phase: Phase::Undecided };
+        // A store will do: while the phase is `Free`, nobody else changes a state that is taken.
         self.state.store(state.pack(), Ordering::Release);
     }
 
     /// Makes the caller a worker. Returns how far the claim is, and the number of its parts; `None`
     /// if it is over.
     pub(super) fn join(&self, serial: u32) -> Option<(Phase, usize)> {
+        // The load acquires the parts, so the swap need only count the worker.
         let joined = self.change(Ordering::Relaxed, Ordering::Acquire, |state| {
             let is_it = state.serial == serial && state.phase != Phase::Free;
             is_it.then_some(State { workers: state.workers + 1, ..state })
@@ -149,6 +153,7 @@ impl Descriptor {
 
     /// Decides the claim, unless another worker has. Returns what was decided.
     pub(super) fn decide(&self, phase: Phase) -> Phase {
+        // Releases the installations to those who find the claim decided, and release the words.
         let decided = self.change(Ordering::Release, Ordering::Acquire, |state| {
             (state.phase == Phase::Undecided).then_some(State { phase, ..state })
         });
@@ -157,6 +162,7 @@ impl Descriptor {
 
     /// Ends the caller's work. The last worker frees the descriptor.
     pub(super) fn leave(&self) {
+        // Releases to `take`: the reads of each worker come before the writes of the next owner.
         let _ = self.change(Ordering::Release, Ordering::Relaxed, |state| {
             Some(match state.workers {
                 1 => State { serial: state.serial.wrapping_add(1), workers: 0, parts: 0, phase: Phase::Free },

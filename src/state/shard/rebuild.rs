@@ -28,8 +28,10 @@ impl Context<'_> {
                 Found::Closed => None,
             };
             match (end, arena.next()) {
+                // The root was swapped: the caller begins there.
                 (_, Next::Gone) => return None,
                 (Some(end), Next::None) if !arena.is_full() => {
+                    // If it fails, the next search ends elsewhere, or finds the key.
                     if arena.insert(end, key) {
                         self.shrink(&arena);
                         return Some((arena, end));
@@ -100,11 +102,13 @@ impl Context<'_> {
         loop {
             let root = self.shard.root.load();
             let is_linked = self.link(&root, |old| Arc::new(plans(old)));
+            // It waits for the rebuild: each later request is to be under the new quotas.
             while eq(&*self.shard.root.load(), &*root) {
                 self.help(&root);
                 #[cfg(tollgate_loom)]
                 loom::thread::yield_now();
             }
+            // Otherwise another thread linked first, a successor with the old quotas.
             if is_linked {
                 return;
             }
@@ -173,6 +177,7 @@ impl Context<'_> {
         let word = self.freeze(arena, cell, key, now);
         let vacant_until = word.vacant_until();
         if let Some(until) = vacant_until {
+            // Before the key is left behind: a request that finds it new must see the floor.
             self.shard.floor.fetch_max(until, Ordering::AcqRel);
             if !is_remembered(arena, cell, key, until, now) {
                 return;
@@ -199,6 +204,7 @@ impl Context<'_> {
                         there.hint.go_on_from(cell.hint.life() + 1);
                         moved = Word::forgotten(seen.now);
                     }
+                    // From zero alone: a late copy must not undo what the key did since.
                     if there.word.swap(Word::NEW, moved) {
                         if is_over {
                             self.shared.places.give_back();
@@ -236,6 +242,7 @@ impl Context<'_> {
             let expired = word.vacant_until().is_none().then(over_at).filter(|&at| at <= now);
             let last = expired.map_or(word, Word::forgotten).frozen();
             if cell.word.swap(word, last) {
+                // Only the thread whose swap ended the permits, so the place is given back once.
                 if expired.is_some() {
                     self.shared.places.give_back();
                 }

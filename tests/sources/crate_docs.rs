@@ -80,6 +80,17 @@ fn the_readme_is_short() {
     assert!(words <= 900, "{words} words");
 }
 
+/// The README and the changelog tell how much `unsafe` there is. The other crates forbid it.
+#[test]
+fn the_readme_counts_the_unsafe_blocks() {
+    let sources = ["lib.rs", "record.rs", "sync.rs"].map(|file| text_of(&format!("crates/tollgate-root/src/{file}")));
+    let blocks: usize = sources.iter().map(|text| text.matches("unsafe {").count()).sum();
+    assert_eq!(blocks, 10);
+    for page in ["README.md", "CHANGELOG.md"] {
+        assert!(text_of(page).contains("ten blocks"), "{page}");
+    }
+}
+
 /// The names of tests, files and items in the changelog lead to something, and each stands there once.
 #[test]
 fn names_in_the_changelog_exist() {

@@ -20,7 +20,7 @@ use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
 use crate::state::request::Ask;
-use crate::state::table::{Refundable, SINGLE};
+use crate::state::table::{Refundable, THE_KEY};
 
 /// A rate limiter without keys, for a service or an outgoing connection as a whole.
 ///
@@ -43,9 +43,6 @@ pub struct DirectLimiter<C = MonotonicClock> {
 /// A fingerprinter that gives every value the same fingerprint, that of the only key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneKey;
-
-/// The one key of a limiter without keys.
-pub(crate) const THE_KEY: Fingerprint = SINGLE;
 
 impl Fingerprinter for OneKey {
     fn fingerprint<Q: Hash + ?Sized>(&self, _: &Q) -> Fingerprint {

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
 use crate::state::request::Ask;
-use crate::state::table::{SINGLE, TOGETHER};
+use crate::state::table::{THE_KEY, TOGETHER};
 
 impl<C: Clock, F> Engine<C, F> {
     /// Decides a request of one key of a plain limiter.
@@ -28,7 +28,7 @@ impl<C: Clock, F> Engine<C, F> {
                 return decision.into();
             }
         }
-        self.decide_anew(SINGLE, cost)
+        self.decide_anew(THE_KEY, cost)
     }
 
     /// The way of new keys, and of those that another thread changes.

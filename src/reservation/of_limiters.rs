@@ -10,13 +10,14 @@ use crate::clock::Clock;
 use crate::clock::nanos;
 use crate::decision::Status;
 use crate::dimensions::{Dimensions, Keys};
-use crate::direct::{DirectLimiter, THE_KEY};
+use crate::direct::DirectLimiter;
 use crate::error::{CostExceedsLimit, JointError};
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
 use crate::keys::AsKey;
 use crate::limiter::Limiter;
 use crate::state::request::Ask;
+use crate::state::table::THE_KEY;
 
 /// A request for permits that may be so far ahead.
 fn reserve(cost: u32, within: Duration) -> Ask {

@@ -162,27 +162,7 @@ impl Arena {
     /// Looks for the key.
     #[inline]
     pub(super) fn find(&self, key: Key) -> Found<'_> {
-        let first = key.place(self.len());
-        // Most keys are at the first place.
-        if let Some(cell) = self.allocated(first).filter(|cell| cell.tag.load(Ordering::Acquire) == key.tag) {
-            return Found::Cell(first, cell);
-        }
-        self.find_from(first, key)
-    }
-
-    /// The cell of a key that is here.
-    #[inline(always)]
-    pub(super) fn known(&self, key: Key) -> Option<&Cell> {
-        if let Found::Cell(_, cell) = self.find(key) { Some(cell) } else { None }
-    }
-
-    /// The first cell, if it is that of the key.
-    #[inline(always)]
-    pub(super) fn first(&self, key: Key) -> Option<&Cell> {
-        self.allocated(0).filter(|cell| cell.tag.load(Ordering::Acquire) == key.tag)
-    }
-
-    fn find_from(&self, mut place: usize, key: Key) -> Found<'_> {
+        let mut place = key.place(self.len());
         for _ in 0..self.len() {
             #[cfg(all(test, not(tollgate_loom)))]
             PROBES.set(PROBES.get() + 1);
@@ -196,6 +176,18 @@ impl Arena {
             }
         }
         Found::Closed
+    }
+
+    /// The cell of a key that is here.
+    #[inline(always)]
+    pub(super) fn known(&self, key: Key) -> Option<&Cell> {
+        if let Found::Cell(_, cell) = self.find(key) { Some(cell) } else { None }
+    }
+
+    /// The first cell, if it is that of the key.
+    #[inline(always)]
+    pub(super) fn first(&self, key: Key) -> Option<&Cell> {
+        self.allocated(0).filter(|cell| cell.tag.load(Ordering::Acquire) == key.tag)
     }
 
     /// Takes the end of a probe sequence for the key. Returns whether it was still empty.

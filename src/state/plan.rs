@@ -257,17 +257,14 @@ impl Plans {
 
     /// The same, without code to unwind. There is always one.
     #[inline(always)]
-    pub(super) fn get(&self, key: Key) -> Option<&Version> {
-        Some(match self.own_of(key) {
-            Some(own) => own,
-            None => self.all.get(key.slot())?,
-        })
+    pub(super) fn get(&self, key: Key) -> Option<&Arc<Version>> {
+        self.own_of(key).or_else(|| self.all.get(key.slot()))
     }
 
     /// The version for a key.
     #[inline(always)]
     pub(super) fn of(&self, key: Key) -> &Arc<Version> {
-        self.own_of(key).unwrap_or_else(|| &self.all[key.slot()])
+        self.get(key).expect("each slot has quotas")
     }
 
     /// The same with another version for a slot.

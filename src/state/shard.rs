@@ -260,13 +260,12 @@ impl<'a> Context<'a> {
         let found = match root.find(key) {
             // Any other word needs `seat`: it takes a place, finishes a claim, or moves the key.
             Found::Cell(place, cell) => Some((place, cell.word.load(), None)).filter(|(_, word, _)| word.is_open()),
-            // It takes no place.
-            _ if ask.cost > root.plans.of(key).most => return Ok(None),
-            Found::End(end) => self.first_place(&root, end, key, &mut taken)?,
-            Found::Closed => None,
+            Found::End(end) if ask.cost <= root.plans.of(key).most => self.first_place(&root, end, key, &mut taken)?,
+            _ => None,
         };
         let seat = match found {
             Some((place, word, vacant_until)) => Seat { arena: root, place, word, vacant_until, now: self.now() },
+            // It takes no place.
             None if ask.cost > root.plans.of(key).most => return Ok(None),
             None => self.seat(key, &mut taken)?,
         };

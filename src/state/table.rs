@@ -65,7 +65,7 @@ pub(crate) struct Refundable {
 }
 
 /// The key of a table for one. Its search begins at the first cell, whatever the size.
-pub(crate) const SINGLE: Fingerprint = Fingerprint::new(0, 0);
+pub(crate) const THE_KEY: Fingerprint = Fingerprint::new(0, 0);
 
 impl Table {
     /// A table for up to `key_cap` keys, with room for `expected_keys`. Each slot has validated
@@ -166,7 +166,7 @@ impl Table {
     /// The same for the key of a table that has no other.
     #[inline(always)]
     pub(crate) fn decide_single(&self, cost: u32, clock: &dyn Clock) -> Option<FastDecision> {
-        let key = Key::of(SINGLE);
+        let key = Key::of(THE_KEY);
         self.decide_in(&self.shards()[0], key, cost, |arena| arena.first(key), clock, None)
     }
 

@@ -80,6 +80,24 @@ fn the_readme_is_short() {
     assert!(words <= 900, "{words} words");
 }
 
+/// The steps of a decision, in docs/performance.md, add up to the instructions that are counted.
+#[test]
+fn the_steps_of_a_decision_add_up() {
+    let (page, figures) = (text_of("docs/performance.md"), text_of("benches/instructions/figures.tsv"));
+    let rows = between(&page, "## The steps of a decision", "## ").into_iter().filter(|line| line.starts_with("| "));
+    let cells = |row: &str| -> Vec<String> { row.split('|').map(|it| it.trim().replace('*', "")).collect() };
+    let rows: Vec<Vec<String>> = rows.map(cells).skip(2).collect();
+    let (all, steps) = rows.split_last().unwrap();
+    assert!(steps.len() > 10 && all[1] == "all", "{rows:?}");
+    for (column, path) in [(2, "admitted, token bucket"), (3, "one for all, admitted, token bucket")] {
+        let sum: u32 =
+            steps.iter().filter(|row| !row[column].is_empty()).map(|row| row[column].parse::<u32>().unwrap()).sum();
+        let counted = figures.lines().find_map(|line| line.strip_prefix(path)?.strip_prefix('\t')).unwrap();
+        let counted: f64 = counted.split('\t').next().unwrap().parse().unwrap();
+        assert_eq!((sum.to_string(), sum.to_string()), (all[column].clone(), format!("{counted:.0}")), "{path}");
+    }
+}
+
 /// The README and the changelog tell how much `unsafe` there is. The other crates forbid it.
 #[test]
 fn the_readme_counts_the_unsafe_blocks() {

@@ -59,6 +59,16 @@ const UNIFORM: Scenario = Scenario {
     ..ZIPF
 };
 
+/// Limiters without keys.
+const NO_KEYS: Scenario = Scenario {
+    name: "no keys, denied",
+    who: &[Name::Bucket, Name::Governor],
+    threads: &[1, 2],
+    targets: &[Target { threads: 1, log: 1.2, bucket: 1.2 }, Target { threads: 2, log: 0.6, bucket: 0.6 }],
+    measure: rounds::measure_one_for_all,
+    ..DENIED
+};
+
 /// Every scenario of the tables.
 pub const ALL: &[Scenario] = &[
     DENIED,
@@ -90,23 +100,13 @@ pub const ALL: &[Scenario] = &[
         targets: &[],
         ..ADMITTED
     },
-    Scenario {
-        name: "no keys, denied",
-        who: &[Name::Bucket, Name::Governor],
-        threads: &[1, 2],
-        targets: &[Target { threads: 1, log: 1.2, bucket: 1.2 }, Target { threads: 2, log: 0.6, bucket: 0.6 }],
-        measure: rounds::measure_one_for_all,
-        ..DENIED
-    },
+    NO_KEYS,
     Scenario {
         name: "no keys, neither full nor empty",
         limit: (1 << 24) - 1,
         window: Duration::from_secs(1 << 24),
-        who: &[Name::Bucket, Name::Governor],
-        threads: &[1, 2],
-        targets: &[Target { threads: 1, log: 1.2, bucket: 1.2 }, Target { threads: 2, log: 0.6, bucket: 0.6 }],
-        measure: rounds::measure_one_for_all,
-        ..ADMITTED
+        admits: Admits::Everything,
+        ..NO_KEYS
     },
     Scenario {
         name: "one key, admitted, cost 8",

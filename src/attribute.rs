@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::decision::{Denial, place_of};
 use crate::dimensions::Dimensions;
-use crate::direct::DirectLimiter;
 use crate::engine::Engine;
 use crate::joint::JointLimiter;
 use crate::limiter::Limiter;
@@ -27,15 +26,6 @@ impl<C: Clock, F> Engine<C, F> {
 }
 
 impl<K: ?Sized, C: Clock, F> Limiter<K, C, F> {
-    #[doc(hidden)]
-    #[must_use]
-    #[cold]
-    pub fn denied_by(&self, function: &str, denial: Denial) -> Denial {
-        self.engine.denied_by(function, denial)
-    }
-}
-
-impl<C: Clock> DirectLimiter<C> {
     #[doc(hidden)]
     #[must_use]
     #[cold]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::dimensions::{Dimensions, Keys};
-use crate::direct::DirectLimiter;
 use crate::engine::Engine;
 use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
 use crate::keys::AsKey;
 use crate::limiter::Limiter;
+use crate::no_key::Key;
 use crate::quota::Quota;
 use crate::quotas::ChangeError;
 use crate::state::table::Scope;
@@ -25,7 +25,7 @@ impl<C: Clock, F> Engine<C, F> {
     }
 }
 
-impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
+impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Changes the quotas of all keys, from now on, while requests come.
     ///
     /// Keys keep the permits that they have been granted. The call moves all keys to new tables, so
@@ -75,7 +75,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
         self.engine.set_quotas(0, Scope::All, quotas)
     }
+}
 
+impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Changes the quotas of a tier, as [`set_quotas`](Self::set_quotas) changes those of the keys
     /// that name none.
     ///
@@ -167,27 +169,6 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     pub fn quotas_of(&self, key: impl AsKey<K>) -> Arc<[Quota]> {
         self.engine.table.quotas_for(self.fingerprint(&key))
-    }
-}
-
-impl<C: Clock> DirectLimiter<C> {
-    /// Changes the quotas, from now on, as [`Limiter::set_quotas`] does.
-    ///
-    /// ```
-    /// use tollgate::{DirectLimiter, Quota};
-    ///
-    /// let limiter = DirectLimiter::new(Quota::per_minute(2))?;
-    /// assert!(limiter.try_acquire_n(2)?.is_admitted());
-    /// limiter.set_quotas(&[Quota::per_minute(3)])?;
-    /// assert_eq!(limiter.peek().remaining(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`Limiter::set_quotas`].
-    pub fn set_quotas(&self, quotas: &[Quota]) -> Result<(), ChangeError> {
-        self.engine.set_quotas(0, Scope::All, quotas)
     }
 }
 

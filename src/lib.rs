@@ -347,9 +347,10 @@
 //! [`TokioClock`]: https://docs.rs/tollgate/latest/tollgate/clock/struct.TokioClock.html
 
 // First, because rustdoc shows the methods of a limiter in the order of these modules.
+mod limiter;
+
 mod direct;
 mod joint;
-mod limiter;
 
 #[cfg(feature = "macros")]
 mod attribute;
@@ -369,6 +370,7 @@ mod keys;
 mod lists;
 mod live;
 mod modes;
+mod no_key;
 mod observer;
 mod penalty;
 mod quota;
@@ -396,8 +398,8 @@ pub fn is_lock_free() -> bool {
     state::is_lock_free()
 }
 
-pub use builder::LimiterBuilder;
 pub use builder::joint::JointLimiterBuilder;
+pub use builder::{DirectLimiterBuilder, LimiterBuilder};
 pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};
 #[cfg(feature = "tokio")]
 pub use clock::TokioClock;
@@ -405,14 +407,14 @@ pub use clock::{AnyClock, Clock, CoarseClock, InstantClock, MockClock, Monotonic
 pub use counts::{Counts, DecisionCounts};
 pub use decision::{Admission, Decision, Denial, DenialReason, NamedQuotas, QuotaStatus, Status};
 pub use dimensions::{Absent, DimensionKey, Dimensions, Keys};
-pub use direct::{DirectLimiter, DirectLimiterBuilder};
 pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::JointLimiter;
 pub use keys::AsKey;
-pub use limiter::Limiter;
+pub use limiter::{DirectLimiter, Limiter};
 pub use lists::ListError;
 pub use live::LiveSettings;
+pub use no_key::{Key, NoKey};
 pub use observer::{Observation, ObservedKey, Observer, Unasked, observe_overruled};
 pub use penalty::Penalty;
 pub use quota::{Algorithm, Quota, QuotaError};

@@ -1,4 +1,5 @@
-//! [`Limiter`]: one quota, many keys.
+//! [`Limiter`]: many keys. [`DirectLimiter`]: none. Here are the methods that take a key, and how a
+//! limiter of either kind asks its engine.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -6,20 +7,17 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::counts::Counts;
 use crate::decision::{Decision, Status};
 use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
 use crate::keys::{AsKey, fingerprint_of};
 use crate::lists::{List, ListError};
-use crate::observer::Unasked;
+use crate::no_key::{Key, NoKey};
 use crate::quota::Quota;
 use crate::quotas::Shown;
-#[cfg(feature = "snapshot")]
-use crate::snapshot::Snapshot;
 use crate::state::request::Ask;
-use crate::state::table::Refundable;
+use crate::state::table::{Refundable, THE_KEY};
 use crate::tier::Tier;
 
 /// An exact, lock-free rate limiter for many keys, each with a quota of its own.
@@ -48,6 +46,22 @@ pub struct Limiter<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinter> {
     pub(crate) engine: Engine<C, F>,
     pub(crate) key: PhantomData<fn(&K)>,
 }
+
+/// A rate limiter without keys, for a service or an outgoing connection as a whole.
+///
+/// It is a [`Limiter`] whose methods take no key. It is exact, lock-free, and shared by reference or
+/// `Arc`, too. It is a value of about 0.6 KB.
+///
+/// ```
+/// use tollgate::{DirectLimiter, Quota};
+///
+/// let limiter = DirectLimiter::new(Quota::per_second(2))?;
+/// assert!(limiter.try_acquire().is_admitted());
+/// assert!(limiter.try_acquire_n(2)?.is_denied());
+/// assert!(limiter.try_acquire_n(3).is_err(), "more than the limit can never succeed");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type DirectLimiter<C = MonotonicClock> = Limiter<NoKey, C, NoKey>;
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Takes one permit for `key` now, or denies the request.
@@ -90,9 +104,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// such error for a key on a [list](Self::allow), nor in [shadow
     /// mode](crate::LimiterBuilder::shadow).
     pub fn try_acquire_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
-        let fingerprint = self.fingerprint(&key);
-        let decision = self.decide(key, fingerprint, cost);
-        self.engine.fits(&[Some(fingerprint)], cost, decision).map(|()| decision)
+        self.acquire_by(key, cost)
     }
 
     /// Takes one permit for each of these keys, as calls of [`try_acquire`](Self::try_acquire) in
@@ -137,7 +149,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     pub fn try_acquire_status(&self, key: impl AsKey<K>) -> Status {
         let fingerprint = self.fingerprint(&key);
-        self.engine.decide_status_or_ask(fingerprint, 1, |ask| self.ask(key, fingerprint, ask, None))
+        self.decide_status(key, fingerprint, 1)
     }
 
     /// As [`try_acquire_n`](Self::try_acquire_n), with the permits left: see
@@ -155,9 +167,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        let fingerprint = self.fingerprint(&key);
-        let status = self.engine.decide_status_or_ask(fingerprint, cost, |ask| self.ask(key, fingerprint, ask, None));
-        self.engine.fits(&[Some(fingerprint)], cost, status.decision).map(|()| status)
+        self.acquire_status_by(key, cost)
     }
 
     /// Returns the answer that [`try_acquire`](Self::try_acquire) would give now, with the permits
@@ -196,7 +206,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.engine.peek_within_limits(&[Some(self.fingerprint(&key))], Ask::acquire(cost))
+        self.peek_by(key, cost)
     }
 
     /// Restores the full quota of the key, as if it were new, and ends a [penalty](crate::Penalty).
@@ -217,26 +227,6 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[doc(alias = "reset")]
     pub fn forget(&self, key: impl AsKey<K>) -> bool {
         self.engine.forget(self.fingerprint(&key))
-    }
-
-    /// Forgets every key with its penalties. Changes no list.
-    ///
-    /// Each key is forgotten at some instant of the call, and not all at the same instant. The time
-    /// is proportional to the number of cells.
-    ///
-    /// ```
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
-    /// let _ = limiter.try_acquire_many(["alice", "bob"]);
-    /// limiter.clear();
-    /// assert!(limiter.try_acquire("alice").is_admitted());
-    /// assert!(limiter.try_acquire("bob").is_admitted());
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    #[doc(alias = "reset")]
-    pub fn clear(&self) {
-        self.engine.clear();
     }
 
     /// Puts the key on the allow list. Returns whether it was not on this list before.
@@ -329,57 +319,6 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.may_have_own
     }
 
-    /// Counts the keys, memory and decisions of the limiter. The time is proportional to the number
-    /// of cells.
-    ///
-    /// ```
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// let limiter = Limiter::<String>::new(Quota::per_hour(1))?;
-    /// assert!(limiter.try_acquire("alice").is_admitted());
-    /// assert_eq!(limiter.counts().live_keys, 1);
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        self.engine.counts(size_of::<Self>())
-    }
-
-    /// Copies the live permits of all keys, to be restored after a restart; see [`Snapshot`]. The
-    /// time is proportional to the number of cells. No request waits for it.
-    ///
-    /// ```
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// let before = Limiter::<String>::new(Quota::per_hour(1))?;
-    /// assert!(before.try_acquire("alice").is_admitted());
-    /// let snapshot = before.snapshot();
-    ///
-    /// let after = Limiter::<String>::builder(Quota::per_hour(1)).restore(&snapshot)?;
-    /// assert!(after.try_acquire("alice").is_denied());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "snapshot")]
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        self.engine.snapshot()
-    }
-
-    /// The quotas of each key, in the given order.
-    ///
-    /// ```
-    /// use tollgate::{Limiter, Quota};
-    ///
-    /// let builder = Limiter::<String>::builder(Quota::per_second(2)).and(Quota::per_minute(9));
-    /// let limiter = builder.build()?;
-    /// assert_eq!(*limiter.quotas(), [Quota::per_second(2), Quota::per_minute(9)]);
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn quotas(&self) -> Arc<[Quota]> {
-        self.engine.quotas(0)
-    }
-
     /// The tier with this name; `None` if there is none.
     ///
     /// ```
@@ -395,45 +334,46 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     pub fn tier(&self, name: &str) -> Option<Tier> {
         self.engine.tiers.named(0, name)
     }
+}
 
-    /// Tells the observers of a request that was answered without this limiter. The layers for HTTP
-    /// call it.
-    ///
-    /// ```
-    /// use tollgate::{Limiter, Quota, Unasked};
-    ///
-    /// let limiter = Limiter::<String>::new(Quota::per_minute(1))?;
-    /// limiter.observe_unasked(Unasked::Skipped);
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    pub fn observe_unasked(&self, request: Unasked) {
-        self.engine.observers.tell_unasked(request);
+/// A request of either kind of limiter; one without keys takes `()`. The methods above and those of a
+/// [`DirectLimiter`] call these, and so do the crates that ask both kinds.
+impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
+    #[doc(hidden)]
+    #[inline]
+    pub fn acquire_by(&self, key: impl AsKey<K>, cost: u32) -> Result<Decision, CostExceedsLimit> {
+        let fingerprint = self.fingerprint(&key);
+        let decision = self.decide(key, fingerprint, cost);
+        self.engine.fits(&[Some(fingerprint)], cost, decision).map(|()| decision)
     }
 
-    /// The clock of the limiter.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{Limiter, MockClock, Quota};
-    ///
-    /// let builder = Limiter::<String>::builder(Quota::per_minute(1));
-    /// let limiter = builder.clock(MockClock::new()).build()?;
-    /// assert!(limiter.try_acquire("alice").is_admitted());
-    /// limiter.clock().advance(Duration::from_secs(60));
-    /// assert!(limiter.try_acquire("alice").is_admitted());
-    /// # Ok::<(), tollgate::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn clock(&self) -> &C {
-        &self.engine.clock
+    #[doc(hidden)]
+    #[inline]
+    pub fn acquire_status_by(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
+        let fingerprint = self.fingerprint(&key);
+        let status = self.decide_status(key, fingerprint, cost);
+        self.engine.fits(&[Some(fingerprint)], cost, status.decision).map(|()| status)
+    }
+
+    #[doc(hidden)]
+    pub fn peek_by(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
+        self.engine.peek_within_limits(&[Some(self.fingerprint(&key))], Ask::acquire(cost))
+    }
+
+    /// The quotas of the key.
+    #[doc(hidden)]
+    pub fn quotas_by(&self, key: impl AsKey<K>) -> Arc<[Quota]> {
+        if self.engine.may_have_own { self.engine.table.quotas_for(self.fingerprint(&key)) } else { self.quotas() }
     }
 
     #[inline(always)]
-    fn decide(&self, key: impl AsKey<K>, fingerprint: Fingerprint, cost: u32) -> Decision {
-        if self.engine.is_plain() {
-            self.engine.decide_plain(fingerprint, cost)
-        } else {
+    pub(crate) fn decide(&self, key: impl AsKey<K>, fingerprint: Fingerprint, cost: u32) -> Decision {
+        if !self.engine.is_plain() {
             self.decide_with_more(key, fingerprint, cost)
+        } else if K::IS_NONE {
+            self.engine.decide_single(cost)
+        } else {
+            self.engine.decide_plain(fingerprint, cost)
         }
     }
 
@@ -448,6 +388,11 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         }
     }
 
+    #[inline(always)]
+    pub(crate) fn decide_status(&self, key: impl AsKey<K>, fingerprint: Fingerprint, cost: u32) -> Status {
+        self.engine.decide_status_or_ask(fingerprint, cost, |ask| self.ask(key, fingerprint, ask, None))
+    }
+
     /// Decides a request, and tells the observers.
     #[cold]
     pub(crate) fn ask(
@@ -458,21 +403,25 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         refundable: Option<&mut Vec<Refundable>>,
     ) -> Status {
         let shown = |_, mut state: &mut dyn Hasher| key.hash_key(&mut state);
-        self.engine.ask(&[Some(fingerprint)], ask, refundable, Some(&shown))
+        self.engine.ask(&[Some(fingerprint)], ask, refundable, if K::IS_NONE { None } else { Some(&shown) })
     }
 
     #[inline]
     pub(crate) fn fingerprint(&self, key: &impl AsKey<K>) -> Fingerprint {
+        if K::IS_NONE {
+            return THE_KEY;
+        }
         self.engine.with_slot(fingerprint_of(&self.engine.fingerprinter, key), 0)
     }
 }
 
-impl<K: ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
+impl<K: Key + ?Sized, C: fmt::Debug, F> fmt::Debug for Limiter<K, C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Limiter")
-            .field("quotas", &Shown(&self.engine.table.version(0).quotas))
-            .field("clock", &self.engine.clock)
-            .field("at_key_cap", &self.engine.at_key_cap())
-            .finish_non_exhaustive()
+        let mut shown = f.debug_struct(if K::IS_NONE { "DirectLimiter" } else { "Limiter" });
+        shown.field("quotas", &Shown(&self.engine.table.version(0).quotas)).field("clock", &self.engine.clock);
+        if !K::IS_NONE {
+            shown.field("at_key_cap", &self.engine.at_key_cap());
+        }
+        shown.finish_non_exhaustive()
     }
 }

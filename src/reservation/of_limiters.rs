@@ -10,14 +10,13 @@ use crate::clock::Clock;
 use crate::clock::nanos;
 use crate::decision::Status;
 use crate::dimensions::{Dimensions, Keys};
-use crate::direct::DirectLimiter;
 use crate::error::{CostExceedsLimit, JointError};
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
 use crate::keys::AsKey;
 use crate::limiter::Limiter;
+use crate::no_key::{Key, NoKey};
 use crate::state::request::Ask;
-use crate::state::table::THE_KEY;
 
 /// A request for permits that may be so far ahead.
 fn reserve(cost: u32, within: Duration) -> Ask {
@@ -71,7 +70,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// succeeds, or when `cost` is more than the limit.
     #[doc(alias = "until_ready", alias = "Wait")]
     pub fn reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        Reservation::new(self, self.charge(key, cost, within)?)
+        self.reserve_by(key, cost, within)
     }
 
     /// Returns the answer that [`reserve`](Self::reserve) would give now. Charges nothing. Its
@@ -94,7 +93,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_reserve(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Status, CostExceedsLimit> {
-        self.engine.peek_within_limits(&[Some(self.fingerprint(&key))], reserve(cost, within))
+        self.peek_reserve_by(key, cost, within)
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that can go to another thread or task: it
@@ -127,7 +126,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
         Reservation::new(Arc::clone(self), self.charge(key, cost, within)?)
     }
+}
 
+impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Refunds the permits of a receipt, which are free at once. Returns the number of refunded
     /// permits: all, or fewer.
     ///
@@ -167,6 +168,21 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
     }
 
+    #[doc(hidden)]
+    pub fn reserve_by(
+        &self,
+        key: impl AsKey<K>,
+        cost: u32,
+        within: Duration,
+    ) -> Result<Reservation<&Self>, ReserveError> {
+        Reservation::new(self, self.charge(key, cost, within)?)
+    }
+
+    #[doc(hidden)]
+    pub fn peek_reserve_by(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<Status, CostExceedsLimit> {
+        self.engine.peek_within_limits(&[Some(self.fingerprint(&key))], reserve(cost, within))
+    }
+
     fn charge(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<(Status, Receipt), CostExceedsLimit> {
         let fingerprint = self.fingerprint(&key);
         let ask = reserve(cost, within);
@@ -174,13 +190,13 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 }
 
-impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
+impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
     fn refund_receipt(&self, receipt: &Receipt) -> u32 {
         self.engine.refund(&receipt.charges)
     }
 }
 
-impl<C: Clock> DirectLimiter<C> {
+impl<C: Clock> Limiter<NoKey, C, NoKey> {
     /// Charges `cost` refundable permits, for now or for a later time `within` the given duration,
     /// as [`Limiter::reserve`] does.
     ///
@@ -205,7 +221,7 @@ impl<C: Clock> DirectLimiter<C> {
     /// As [`Limiter::reserve`].
     #[doc(alias = "until_ready", alias = "Wait")]
     pub fn reserve(&self, cost: u32, within: Duration) -> Result<Reservation<&Self>, ReserveError> {
-        Reservation::new(self, self.charge(cost, within)?)
+        self.reserve_by((), cost, within)
     }
 
     /// Returns the answer that [`reserve`](Self::reserve) would give now, as
@@ -226,7 +242,7 @@ impl<C: Clock> DirectLimiter<C> {
     ///
     /// [`CostExceedsLimit`] when `cost` is more than the limit.
     pub fn peek_reserve(&self, cost: u32, within: Duration) -> Result<Status, CostExceedsLimit> {
-        self.engine.peek_within_limits(&[Some(THE_KEY)], reserve(cost, within))
+        self.peek_reserve_by((), cost, within)
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
@@ -253,40 +269,7 @@ impl<C: Clock> DirectLimiter<C> {
         cost: u32,
         within: Duration,
     ) -> Result<Reservation<Arc<Self>>, ReserveError> {
-        Reservation::new(Arc::clone(self), self.charge(cost, within)?)
-    }
-
-    /// Refunds the permits of a receipt, as [`Limiter::refund`] does. Returns the number of
-    /// refunded permits: all, or fewer.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{DirectLimiter, Quota};
-    ///
-    /// let limiter = DirectLimiter::new(Quota::per_hour(1))?;
-    /// let receipt = limiter.reserve(1, Duration::ZERO)?.commit();
-    /// assert!(limiter.try_acquire().is_denied());
-    /// assert_eq!(limiter.refund(receipt)?, 1);
-    /// assert!(limiter.try_acquire().is_admitted());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`Limiter::refund`].
-    #[doc(alias = "restore")]
-    pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
-    }
-
-    fn charge(&self, cost: u32, within: Duration) -> Result<(Status, Receipt), CostExceedsLimit> {
-        self.engine.charge(&[Some(THE_KEY)], cost, |charges| self.ask(reserve(cost, within), Some(charges)))
-    }
-}
-
-impl<C: Clock> Refund for DirectLimiter<C> {
-    fn refund_receipt(&self, receipt: &Receipt) -> u32 {
-        self.engine.refund(&receipt.charges)
+        Reservation::new(Arc::clone(self), self.charge((), cost, within)?)
     }
 }
 

@@ -57,7 +57,7 @@ fn cases() -> Vec<Case> {
         {
             let clock = MockClock::new();
             let stalling = Stalling { clock: clock.clone(), is_early };
-            let limiter = Limiter::builder(quota).key_cap(2).clock(stalling).build().unwrap();
+            let limiter = Limiter::<str>::builder(quota).key_cap(2).clock(stalling).build().unwrap();
             assert!(limiter.try_acquire("alice").is_admitted() && limiter.try_acquire("nobody").is_admitted());
             let about = format!("{quota}, early: {is_early}, {incarnations} incarnations, then {last:?}");
             cases.push(Case { limiter: Rc::new(limiter), clock, incarnations, last, about });

@@ -344,19 +344,17 @@ fn names_that_people_guess_lead_to_a_method() {
         ("try_acquire", &["check_key", "tryConsume", "Allow"][..]),
         ("peek", &["estimateAbilityToConsume"]),
         ("forget", &["reset"]),
-        ("clear", &["reset"]),
     ];
-    let direct = [
-        ("try_acquire", &["check", "tryConsume", "Allow"][..]),
-        ("peek", &["estimateAbilityToConsume"]),
-        ("clear", &["reset"]),
-    ];
+    let direct = [("try_acquire", &["check", "tryConsume", "Allow"][..]), ("peek", &["estimateAbilityToConsume"])];
+    let common = [("clear", &["reset"][..])];
     let reserved = [("reserve", &["until_ready", "Wait"][..]), ("refund", &["restore"])];
     let waiting = [("acquire", &["until_ready", "until_key_ready", "Wait"][..])];
     for (file, methods) in [
         ("src/limiter.rs", &keyed[..]),
-        ("src/joint.rs", &keyed),
         ("src/direct.rs", &direct),
+        ("src/direct.rs", &common),
+        ("src/joint.rs", &keyed),
+        ("src/joint.rs", &common),
         ("src/reservation/of_limiters.rs", &reserved),
         ("crates/tollgate-wait/src/waiting.rs", &waiting),
     ] {

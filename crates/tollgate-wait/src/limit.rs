@@ -4,13 +4,14 @@ use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use tollgate::{
-    Admission, Algorithm, AsKey, Clock, Decision, Dimensions, DirectLimiter, Fingerprinter, JointLimiter, Keys,
-    Limiter, Quota, QuotaStatus, Status, Tier,
+    Admission, Algorithm, AsKey, Clock, Decision, Dimensions, Fingerprinter, JointLimiter, Key, Keys, Limiter, Quota,
+    QuotaStatus, Status, Tier,
 };
 
 use crate::error::WaitError;
 
-/// A limiter that requests with a key of type `A` can wait for: a [`Limiter`], a [`DirectLimiter`],
+/// A limiter that requests with a key of type `A` can wait for: a [`Limiter`], a
+/// [`DirectLimiter`](tollgate::DirectLimiter),
 /// a [`JointLimiter`], or what you make of one.
 ///
 /// A request passes its key in each form that `try_acquire` of the limiter takes: see [`AsKey`] and
@@ -58,7 +59,8 @@ pub trait Limit<A> {
     fn reading(&self) -> u64;
 }
 
-impl<K: Hash + ?Sized, A: AsKey<K>, C: Clock, F: Fingerprinter> Limit<A> for Limiter<K, C, F> {
+/// A [`DirectLimiter`] takes `()` for a key.
+impl<K: Key + ?Sized, A: AsKey<K>, C: Clock, F: Fingerprinter> Limit<A> for Limiter<K, C, F> {
     type Grant = Admission;
 
     fn hash_key<H: Hasher>(&self, key: &A, state: &mut H) {
@@ -67,15 +69,16 @@ impl<K: Hash + ?Sized, A: AsKey<K>, C: Clock, F: Fingerprinter> Limit<A> for Lim
     }
 
     fn look(&self, key: &A, cost: u32) -> Result<Decision, WaitError> {
-        Ok(self.peek_n(Lent(key), cost)?.decision())
+        Ok(self.peek_by(Lent(key), cost)?.decision())
     }
 
     fn decide(&self, key: &A, cost: u32) -> Result<Result<Admission, Duration>, WaitError> {
-        Ok(granted(self.try_acquire_n(Lent(key), cost)?))
+        Ok(granted(self.acquire_by(Lent(key), cost)?))
     }
 
     fn earliest(&self, key: &A, permits: u64) -> Duration {
-        earliest(&self.peek(Lent(key)), &self.quotas(), permits)
+        // A cost of 1 is within each limit.
+        self.peek_by(Lent(key), 1).map_or(Duration::ZERO, |status| earliest(&status, &self.quotas(), permits))
     }
 
     fn reading(&self) -> u64 {
@@ -93,28 +96,6 @@ impl<K: ?Sized, A: AsKey<K>> AsKey<K> for Lent<'_, A> {
 
     fn tier(&self) -> Tier {
         self.0.tier()
-    }
-}
-
-impl<C: Clock> Limit<()> for DirectLimiter<C> {
-    type Grant = Admission;
-
-    fn hash_key<H: Hasher>(&self, (): &(), _: &mut H) {}
-
-    fn look(&self, (): &(), cost: u32) -> Result<Decision, WaitError> {
-        Ok(self.peek_n(cost)?.decision())
-    }
-
-    fn decide(&self, (): &(), cost: u32) -> Result<Result<Admission, Duration>, WaitError> {
-        Ok(granted(self.try_acquire_n(cost)?))
-    }
-
-    fn earliest(&self, (): &(), permits: u64) -> Duration {
-        earliest(&self.peek(), &self.quotas(), permits)
-    }
-
-    fn reading(&self) -> u64 {
-        self.clock().now()
     }
 }
 

@@ -17,7 +17,7 @@ use items::{Item, items_of};
 const EXCEPTIONS: &str = include_str!("exceptions");
 
 /// The types whose methods a reader looks up one by one.
-const LIMITERS: [&str; 3] = ["Limiter", "DirectLimiter", "JointLimiter"];
+const LIMITERS: [&str; 2] = ["Limiter", "JointLimiter"];
 
 #[test]
 fn every_public_item_has_an_example() {

@@ -4,21 +4,21 @@ use core::hash::Hash;
 
 #[cfg(feature = "redis")]
 use tollgate::Dimensions;
-use tollgate::{Clock, DirectLimiter, Fingerprinter, JointLimiter, Limiter};
+use tollgate::{Clock, Fingerprinter, JointLimiter, Key, Limiter};
 #[cfg(feature = "redis")]
 use tollgate_redis::{PolicyLimiter, StoreKeys};
 
-use self::sealed::Same as _;
 use super::gate::AskedWith;
+use super::gate::single::{Keys, Same};
 use super::key::Extracts;
-use super::key::extractors::{JointKeys, NoKey};
+use super::key::extractors::JointKeys;
 use super::key_error::KeyError;
 use super::limits::{Limits, OutcomeLater};
 use super::missing::Missing;
 use super::values::FieldValue;
 
 /// A limiter that can be asked with the keys of an extractor `X`, in the framework `W`:
-/// - a [`DirectLimiter`], without a key ([`NoKey`]);
+/// - a [`DirectLimiter`](tollgate::DirectLimiter), without a key ([`NoKey`](tollgate::NoKey));
 /// - a [`Limiter<K>`](Limiter), with an extractor of `K`;
 /// - a [`JointLimiter`], with a tuple of extractors;
 /// - with the feature `redis`, a `PolicyLimiter`, with a tuple of extractors of `StoreKey`s.
@@ -53,51 +53,19 @@ pub trait Find<W: Extracts<X>, X>: AskedWith<<Self as Find<W, X>>::Keys> + Sized
     }
 }
 
-mod sealed {
-    /// That `K`, the key of a limiter, is `X`, the key of an extractor. As a bound of its own, it
-    /// tells what to write where they differ. Either is inferred from the other.
-    #[diagnostic::on_unimplemented(
-        message = "the key of the limiter is `{K}`, and that of the extractor is `{X}`",
-        label = "here the key has to be `{K}`",
-        note = "write `.key(..)` with an extractor of `{K}`; without `.key(..)` the key is `()`"
-    )]
-    pub trait Same<K, X> {
-        /// The same key.
-        fn same(key: X) -> K;
-    }
-
-    /// What implements [`Same`]: a type that the compiler knows before it knows the keys.
-    #[derive(Debug)]
-    pub struct Keys;
-
-    impl<K> Same<K, K> for Keys {
-        fn same(key: K) -> K {
-            key
-        }
-    }
-}
-
-impl<W: Extracts<NoKey>, C: Clock + 'static> Find<W, NoKey> for DirectLimiter<C> {
-    type Keys = ();
-
-    fn find(_: &NoKey, _: &Missing<W::Key>, _: &W::Head<'_>) -> Result<Option<()>, KeyError> {
-        Ok(Some(()))
-    }
-}
-
 impl<W, X, K, C, F> Find<W, X> for Limiter<K, C, F>
 where
     Self: 'static,
-    K: Hash + Clone + 'static,
+    K: Key,
     C: Clock,
     F: Fingerprinter,
-    W: Extracts<X>,
-    sealed::Keys: sealed::Same<K, W::Key>,
+    W: Extracts<X, Key: 'static>,
+    Keys: Same<K, W::Key>,
 {
-    type Keys = K;
+    type Keys = W::Key;
 
-    fn find(extractor: &X, missing: &Missing<W::Key>, head: &W::Head<'_>) -> Result<Option<K>, KeyError> {
-        Ok(missing.resolve(W::extract(extractor, head))?.map(sealed::Keys::same))
+    fn find(extractor: &X, missing: &Missing<W::Key>, head: &W::Head<'_>) -> Result<Option<W::Key>, KeyError> {
+        missing.resolve(W::extract(extractor, head))
     }
 }
 

@@ -1,9 +1,7 @@
 //! [`AskedWith`]: a limiter as middleware asks it.
 
-mod direct;
 pub(crate) mod joint;
-mod keyed;
-mod single;
+pub(super) mod single;
 
 use core::future::Future;
 use core::pin::Pin;
@@ -52,14 +50,13 @@ pub(crate) type Later = Pin<Box<dyn Future<Output = Verdict> + Send + Sync>>;
 pub(crate) mod sealed {
     use std::sync::Arc;
 
-    use tollgate::{DirectLimiter, JointLimiter, Limiter, Unasked};
+    use tollgate::{JointLimiter, Limiter, Unasked};
 
     use super::{Decision, Items, Later, Quota, Receipt, Request, Tell, Verdict};
 
     /// Decides at once.
     pub trait AtOnce {}
 
-    impl<C> AtOnce for DirectLimiter<C> {}
     impl<K: ?Sized, C, F> AtOnce for Limiter<K, C, F> {}
     impl<D: ?Sized, C, F> AtOnce for JointLimiter<D, C, F> {}
 

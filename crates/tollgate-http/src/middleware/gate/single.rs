@@ -1,85 +1,188 @@
-//! A limiter with one key, or the key of a request.
+//! A limiter with one kind of key, or none, as middleware asks it.
 
-use tollgate::{CostExceedsLimit, Decision, Denial, Receipt, ReserveError, Status};
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use core::time::Duration;
+use std::sync::Arc;
 
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated, violated_by_denial};
+use tollgate::{
+    Algorithm, AsKey, Clock, CostExceedsLimit, Decision, Denial, Fingerprinter, Key, Limiter, NoKey, Quota, Receipt,
+    ReserveError, Status, Unasked,
+};
 
-/// The common part of a keyed limiter, for one key, and a direct limiter.
-pub(super) trait Single {
-    fn acquire(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
-    /// As `acquire`, without the permits left.
-    fn acquire_only(&self, cost: u32) -> Result<Decision, CostExceedsLimit>;
-    fn reserve(&self, cost: u32) -> Result<(Status, Receipt), ReserveError>;
-    /// As `reserve`, without a charge.
-    fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit>;
-    /// The limit, if there is one quota.
-    fn limit(&self) -> Option<u32>;
-    /// Whether an admission may have a delay. Middleware does not wait: it reserves for now.
-    fn has_queue(&self) -> bool;
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated, violated_by_denial};
+
+impl<K: Key, X, C: Clock, F: Fingerprinter> sealed::Ask<X> for Limiter<K, C, F>
+where
+    Keys: Same<K, X>,
+{
+    fn decide(&self, key: &X, request: Request) -> Verdict {
+        Single { limiter: self, key }.decide(request)
+    }
+
+    fn left(&self, key: &X, tell: Tell) -> Option<Items> {
+        Single { limiter: self, key }.left(tell)
+    }
+
+    fn each_quotas<'a>(&'a self, key: &X, mut each: impl FnMut(Option<&'a str>, Arc<[Quota]>)) {
+        each(None, self.quotas_by(Lent(key, PhantomData)));
+    }
+
+    fn look(&self, key: &X, cost: u32) -> Option<Decision> {
+        self.peek_by(Lent(key, PhantomData), cost).ok().map(|status| status.decision())
+    }
+
+    fn reading(&self) -> u64 {
+        self.clock().now()
+    }
+
+    fn give_back(&self, receipt: Receipt) {
+        // The receipt is of this limiter.
+        let _ = self.refund(receipt);
+    }
+
+    fn unasked(&self, request: Unasked) {
+        self.observe_unasked(request);
+    }
 }
 
-pub(super) fn decide(limiter: &impl Single, request: Request) -> Verdict {
-    if request.refundable || limiter.has_queue() {
-        return reserve(limiter, request);
+/// That a request to a limiter with keys of type `K` is made with `X`, the key of an extractor: `()`
+/// for [`NoKey`], and else `K`. As a bound of its own, it tells what to write where they differ.
+/// Either is inferred from the other.
+#[diagnostic::on_unimplemented(
+    message = "the key of the limiter is `{K}`, and that of the extractor is `{X}`",
+    label = "here the key has to be `{K}`",
+    note = "write `.key(..)` with an extractor of `{K}`; without `.key(..)` the key is `()`"
+)]
+pub trait Same<K, X> {
+    /// Feeds the hasher with the key.
+    fn hash_key<H: Hasher>(key: &X, state: &mut H);
+}
+
+/// What implements [`Same`]: a type that the compiler knows before it knows the keys.
+#[derive(Debug)]
+pub struct Keys;
+
+impl<K: Hash> Same<K, K> for Keys {
+    fn hash_key<H: Hasher>(key: &K, state: &mut H) {
+        key.hash(state);
     }
-    if request.tell == Tell::Nothing {
-        return decide_only(limiter, request);
+}
+
+impl Same<NoKey, ()> for Keys {
+    fn hash_key<H: Hasher>((): &(), _: &mut H) {}
+}
+
+/// A limiter, and the key of a request.
+struct Single<'a, K, X, C, F> {
+    limiter: &'a Limiter<K, C, F>,
+    key: &'a X,
+}
+
+/// The key of a request as a limiter takes it.
+struct Lent<'a, K, X>(&'a X, PhantomData<K>);
+
+impl<K, X> AsKey<K> for Lent<'_, K, X>
+where
+    Keys: Same<K, X>,
+{
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        Keys::hash_key(self.0, state);
     }
-    // By reference: a status is large.
-    let Ok(status) = &limiter.acquire(request.cost) else { return Refusal::cost() };
-    match status.decision() {
-        Decision::Admitted(admission) if admission.is_counted() => {
-            Verdict::Admitted(Granted { left: of(status, request.tell), receipt: None })
+}
+
+impl<K: Key, X, C: Clock, F: Fingerprinter> Single<'_, K, X, C, F>
+where
+    Keys: Same<K, X>,
+{
+    fn decide(&self, request: Request) -> Verdict {
+        if request.refundable || self.has_queue() {
+            return self.reserve(request);
         }
-        Decision::Admitted(_) => Verdict::Uncounted,
-        Decision::Denied(denial) => Refusal::of(&denial, || violated(status.quotas())),
-    }
-}
-
-/// Decides where no permits left are shown.
-fn decide_only(limiter: &impl Single, request: Request) -> Verdict {
-    match limiter.acquire_only(request.cost) {
-        Ok(Decision::Admitted(admission)) if admission.is_counted() => {
-            Verdict::Admitted(Granted { left: None, receipt: None })
+        if request.tell == Tell::Nothing {
+            return self.decide_only(request);
         }
-        Ok(Decision::Admitted(_)) => Verdict::Uncounted,
-        Ok(Decision::Denied(denial)) => Refusal::of(&denial, || one_violated(limiter, &denial, request.cost)),
-        Err(_) => Refusal::cost(),
-    }
-}
-
-/// The violated quotas of a request of which only the denial is known.
-fn one_violated(limiter: &impl Single, denial: &Denial, cost: u32) -> Items {
-    match limiter.limit() {
-        // No permit is left of the only quota, and the next one is what the request waits for.
-        Some(limit) if cost == 1 => Items::One(Item::exhausted(limit, denial.retry_after())),
-        _ => {
-            let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), denial, cost);
-            limiter.peek(cost).map_or(Items::NONE, violated)
-        }
-    }
-}
-
-fn reserve(limiter: &impl Single, request: Request) -> Verdict {
-    match limiter.reserve(request.cost) {
-        Ok((status, receipt)) => match status.decision() {
+        // By reference: a status is large.
+        let Ok(status) = &self.limiter.acquire_status_by(self.key(), request.cost) else { return Refusal::cost() };
+        match status.decision() {
             Decision::Admitted(admission) if admission.is_counted() => {
-                let receipt = request.refundable.then(|| Box::new(receipt));
-                Verdict::Admitted(Granted { left: of(&status, request.tell), receipt })
+                Verdict::Admitted(Granted { left: of(status, request.tell), receipt: None })
             }
-            _ => Verdict::Uncounted,
-        },
-        Err(ReserveError::Denied(denial)) => {
-            let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), &denial, request.cost);
-            Refusal::of(&denial, || limiter.peek(request.cost).map_or(Items::NONE, violated))
+            Decision::Admitted(_) => Verdict::Uncounted,
+            Decision::Denied(denial) => Refusal::of(&denial, || violated(status.quotas())),
         }
-        Err(_) => Refusal::cost(),
     }
-}
 
-/// The permits left now.
-pub(super) fn left(limiter: &impl Single, tell: Tell) -> Option<Items> {
-    limiter.peek(1).ok().and_then(|status| of(&status, tell))
+    /// Decides where no permits left are shown.
+    fn decide_only(&self, request: Request) -> Verdict {
+        match self.limiter.acquire_by(self.key(), request.cost) {
+            Ok(Decision::Admitted(admission)) if admission.is_counted() => {
+                Verdict::Admitted(Granted { left: None, receipt: None })
+            }
+            Ok(Decision::Admitted(_)) => Verdict::Uncounted,
+            Ok(Decision::Denied(denial)) => Refusal::of(&denial, || self.one_violated(&denial, request.cost)),
+            Err(_) => Refusal::cost(),
+        }
+    }
+
+    /// The violated quotas of a request of which only the denial is known.
+    fn one_violated(&self, denial: &Denial, cost: u32) -> Items {
+        match self.limit() {
+            // No permit is left of the only quota, and the next one is what the request waits for.
+            Some(limit) if cost == 1 => Items::One(Item::exhausted(limit, denial.retry_after())),
+            _ => {
+                let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), denial, cost);
+                self.peek(cost).map_or(Items::NONE, violated)
+            }
+        }
+    }
+
+    fn reserve(&self, request: Request) -> Verdict {
+        match self.charge(request.cost) {
+            Ok((status, receipt)) => match status.decision() {
+                Decision::Admitted(admission) if admission.is_counted() => {
+                    let receipt = request.refundable.then(|| Box::new(receipt));
+                    Verdict::Admitted(Granted { left: of(&status, request.tell), receipt })
+                }
+                _ => Verdict::Uncounted,
+            },
+            Err(ReserveError::Denied(denial)) => {
+                let violated =
+                    |status: Status| violated_by_denial(status.quotas().map(Item::from), &denial, request.cost);
+                Refusal::of(&denial, || self.peek(request.cost).map_or(Items::NONE, violated))
+            }
+            Err(_) => Refusal::cost(),
+        }
+    }
+
+    /// The permits left now.
+    fn left(&self, tell: Tell) -> Option<Items> {
+        self.peek(1).ok().and_then(|status| of(&status, tell))
+    }
+
+    fn key(&self) -> Lent<'_, K, X> {
+        Lent(self.key, PhantomData)
+    }
+
+    fn charge(&self, cost: u32) -> Result<(Status, Receipt), ReserveError> {
+        let reservation = self.limiter.reserve_by(self.key(), cost, Duration::ZERO)?;
+        Ok((reservation.status().clone(), reservation.commit()))
+    }
+
+    /// As `charge`, without a charge.
+    fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
+        self.limiter.peek_reserve_by(self.key(), cost, Duration::ZERO)
+    }
+
+    /// The limit, if there is one quota.
+    fn limit(&self) -> Option<u32> {
+        if let [quota] = *self.limiter.quotas_by(self.key()) { Some(quota.limit()) } else { None }
+    }
+
+    /// Whether an admission may have a delay. Middleware does not wait: it reserves for now.
+    fn has_queue(&self) -> bool {
+        self.limiter.quotas()[0].algorithm() == Algorithm::LeakyQueue
+    }
 }
 
 /// The permits left by a status.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::clock::Clock;
-use crate::decision::{Denial, place_of};
+use crate::decision::{Denial, number_of};
 use crate::dimensions::Dimensions;
 use crate::engine::Engine;
 use crate::joint::JointLimiter;
@@ -21,7 +21,7 @@ impl<C: Clock, F> Engine<C, F> {
         let names = self.names.iter().map(|name| &**name).chain(self.names.is_empty().then_some(function));
         let dimensions: Vec<(&str, Arc<[Quota]>)> =
             names.enumerate().map(|(at, name)| (name, self.quotas(at))).collect();
-        denial.with_named(place_of(&dimensions))
+        denial.with_named(number_of(&dimensions))
     }
 }
 

@@ -41,7 +41,7 @@ pub struct LimiterBuilder<K: ?Sized, C = MonotonicClock, F = DefaultFingerprinte
     key: PhantomData<fn(&K)>,
 }
 
-/// Makes a [`DirectLimiter`]. Start from [`DirectLimiter::builder`](Limiter::builder).
+/// Makes a [`DirectLimiter`](crate::DirectLimiter). Start from [`DirectLimiter::builder`](Limiter::builder).
 ///
 /// ```
 /// use tollgate::{DirectLimiter, MockClock, Quota};

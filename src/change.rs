@@ -20,8 +20,8 @@ use crate::tier::Tier;
 impl<C: Clock, F> Engine<C, F> {
     /// Changes the quotas of a tier. Panics if there is none such.
     fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
-        self.tiers.check(tier.plan(), None);
-        self.set_quotas(tier.plan(), Scope::All, quotas)
+        self.tiers.check(tier.group(), None);
+        self.set_quotas(tier.group(), Scope::All, quotas)
     }
 }
 
@@ -135,7 +135,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// As [`set_quotas`](Self::set_quotas), and when the limiter was not built for it.
     pub fn set_quotas_of(&self, key: impl AsKey<K>, quotas: &[Quota]) -> Result<(), ChangeError> {
         let key = self.fingerprint(&key);
-        self.engine.set_quotas(key.plan(), Scope::Key(key), quotas)
+        self.engine.set_quotas(key.group(), Scope::Key(key), quotas)
     }
 
     /// Takes the own quotas of a key away: it has those of all keys from now on, and keeps its
@@ -247,9 +247,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     pub fn set_quotas_of(&self, keys: impl Keys<D>, quotas: &[Quota]) -> Result<(), ChangeError> {
         validate_joint(quotas)?;
         let keys = self.fingerprints(&keys).map_err(ChangeError::Keys)?;
-        let mut changes = keys.iter().flatten().map(|&key| (key.plan(), Scope::Key(key)));
-        changes.clone().try_for_each(|(slot, scope)| self.engine.can_change(slot, scope, quotas))?;
-        changes.try_for_each(|(slot, scope)| self.engine.set_quotas(slot, scope, quotas))
+        let mut changes = keys.iter().flatten().map(|&key| (key.group(), Scope::Key(key)));
+        changes.clone().try_for_each(|(group, scope)| self.engine.can_change(group, scope, quotas))?;
+        changes.try_for_each(|(group, scope)| self.engine.set_quotas(group, scope, quotas))
     }
 
     /// Takes the own quotas of these keys away, as [`Limiter::unset_quotas_of`] does. Returns whether

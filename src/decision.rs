@@ -15,6 +15,6 @@ pub(crate) use denial::Shadowed;
 pub use denial::{Denial, DenialReason};
 pub use named::NamedQuotas;
 #[cfg(feature = "macros")]
-pub(crate) use named::place_of;
+pub(crate) use named::number_of;
 pub(crate) use status::{Left, PerQuota};
 pub use status::{QuotaStatus, Status};

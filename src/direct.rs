@@ -14,7 +14,7 @@ use crate::observer::Unasked;
 use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
-use crate::state::request::Ask;
+use crate::state::request::Request;
 use crate::state::table::THE_KEY;
 
 impl<C: Clock> Limiter<NoKey, C, NoKey> {
@@ -103,7 +103,7 @@ impl<C: Clock> Limiter<NoKey, C, NoKey> {
     /// ```
     #[doc(alias = "estimateAbilityToConsume")]
     pub fn peek(&self) -> Status {
-        self.engine.peek(&[Some(THE_KEY)], Ask::acquire(1))
+        self.engine.peek(&[Some(THE_KEY)], Request::acquire(1))
     }
 
     /// Returns the answer that [`try_acquire_n_status`](Self::try_acquire_n_status) would give now.

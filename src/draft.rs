@@ -78,14 +78,14 @@ impl<C, F> Draft<C, F> {
         if let Kind::Joint(named) = settings.kind {
             settings.check_dimensions(named)?;
         }
-        let (slots, dimensions) = (settings.slots(), settings.quotas.len());
-        slots.iter().try_for_each(|quotas| Quota::validate_all(quotas))?;
+        let (groups, dimensions) = (settings.groups(), settings.quotas.len());
+        groups.iter().try_for_each(|quotas| Quota::validate_all(quotas))?;
         let tiers = Tiers::new(dimensions, settings.tiers.clone())?;
         let key_cap = settings.checked_key_cap()?;
         let mut engine = Engine {
             table: match settings.kind {
-                Kind::Direct => Table::single(slots[0]),
-                Kind::Keyed | Kind::Joint(_) => Table::new(&slots, key_cap, settings.expected_keys),
+                Kind::Direct => Table::single(groups[0]),
+                Kind::Keyed | Kind::Joint(_) => Table::new(&groups, key_cap, settings.expected_keys),
             },
             clock,
             fingerprinter,
@@ -109,7 +109,7 @@ impl<C, F> Draft<C, F> {
 impl<C: Clock, F: Fingerprinter> Draft<C, F> {
     /// Builds a limiter with the permits of a snapshot that was taken so long ago.
     pub(crate) fn restore(self, snapshot: &Snapshot, elapsed: Duration) -> Result<Engine<C, F>, RestoreError> {
-        snapshot.check_quotas(&self.settings.slots())?;
+        snapshot.check_quotas(&self.settings.groups())?;
         let fingerprinter = snapshot.fingerprinter(self.fingerprinter)?;
         let engine = Self { fingerprinter, ..self }.build()?;
         snapshot.restore_quotas(&engine.table, engine.may_have_own, &engine.clock)?;
@@ -135,7 +135,7 @@ impl Settings {
     }
 
     /// The quotas of each dimension, and of each tier.
-    fn slots(&self) -> Vec<&[Quota]> {
+    fn groups(&self) -> Vec<&[Quota]> {
         self.quotas.iter().chain(&self.quotas_of_tiers).map(Vec::as_slice).collect()
     }
 
@@ -157,7 +157,7 @@ impl Settings {
                 return Err(BuildError::RepeatedDimensionName { first, second });
             }
         }
-        let counts_refused = self.slots().into_iter().flatten().any(Quota::is_counting_refused);
+        let counts_refused = self.groups().into_iter().flatten().any(Quota::is_counting_refused);
         if counts_refused { Err(BuildError::CountingRefusedAlone) } else { Ok(()) }
     }
 

@@ -2,8 +2,8 @@
 //! [`JointLimiter`](crate::JointLimiter) share: a table, a clock, the modes, the answer at the key
 //! cap, and changes of quotas. They differ in how a request names its keys.
 
-pub(crate) mod ask;
 mod decide;
+pub(crate) mod full;
 
 use core::hash::BuildHasher;
 use std::hash::RandomState;
@@ -27,7 +27,7 @@ use crate::quota::Quota;
 use crate::quotas::ChangeError;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
-use crate::state::request::Ask;
+use crate::state::request::Request;
 use crate::state::table::{Scope, Table};
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::tier::Tiers;
@@ -76,9 +76,9 @@ impl<C, F> Engine<C, F> {
 }
 
 impl<C: Clock, F> Engine<C, F> {
-    /// The current quotas of a slot; slot 0 if there are no dimensions.
-    pub(crate) fn quotas(&self, slot: usize) -> Arc<[Quota]> {
-        Arc::clone(&self.table.version(slot).quotas)
+    /// The current quotas of a group; group 0 if there are no dimensions.
+    pub(crate) fn quotas(&self, group: usize) -> Arc<[Quota]> {
+        Arc::clone(&self.table.version(group).quotas)
     }
 
     /// Whether decisions are neither changed by modes, nor counted, nor observed: one look for all
@@ -96,49 +96,54 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// Decides a request of one key with the permits left, or asks it if there are observers to tell.
     #[inline(always)]
-    pub(crate) fn decide_status_or_ask(&self, key: Fingerprint, cost: u32, ask: impl FnOnce(Ask) -> Status) -> Status {
-        if self.is_observed() { ask(Ask::acquire(cost)) } else { self.decide_status(key, cost) }
+    pub(crate) fn decide_status_or(
+        &self,
+        key: Fingerprint,
+        cost: u32,
+        observed: impl FnOnce(Request) -> Status,
+    ) -> Status {
+        if self.is_observed() { observed(Request::acquire(cost)) } else { self.decide_status(key, cost) }
     }
 
     /// The answer that such a request would get, if its cost is within all limits.
     pub(crate) fn peek_within_limits(
         &self,
         keys: &[Option<Fingerprint>],
-        ask: Ask,
+        request: Request,
     ) -> Result<Status, CostExceedsLimit> {
-        let status = self.peek(keys, ask);
-        self.fits(keys, ask.cost, status.decision).map(|()| status)
+        let status = self.peek(keys, request);
+        self.fits(keys, request.cost, status.decision).map(|()| status)
     }
 
-    /// The key in this dimension, with the slot of its tier, or that of the dimension.
-    pub(crate) fn with_slot(&self, key: Fingerprint, dimension: usize) -> Fingerprint {
-        let (tier, key) = (key.plan(), key.in_dimension(dimension));
+    /// The key in this dimension, with the group of its tier, or that of the dimension.
+    pub(crate) fn with_group(&self, key: Fingerprint, dimension: usize) -> Fingerprint {
+        let (tier, key) = (key.group(), key.in_dimension(dimension));
         if tier == 0 {
             return key;
         }
         self.tiers.check(tier, Some(dimension));
-        key.of_plan(tier)
+        key.of_group(tier)
     }
 
     /// The penalties of the key's dimension.
     pub(crate) fn penalties<'a>(&self, modes: &'a Modes, key: Fingerprint) -> Option<&'a Penalties> {
-        modes.penalties_of(self.tiers.dimension_of(key.plan()))
+        modes.penalties_of(self.tiers.dimension_of(key.group()))
     }
 
-    /// Checks that the quotas of a slot, or of one of its keys, can change to these: a slot is a
-    /// dimension or a tier, and slot 0 that of a limiter without dimensions.
-    pub(crate) fn can_change(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
+    /// Checks that the quotas of a group, or of one of its keys, can change to these: a group is a
+    /// dimension or a tier, and group 0 that of a limiter without dimensions.
+    pub(crate) fn can_change(&self, group: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
         Quota::validate_all(quotas).map_err(ChangeError::Unusable)?;
         if scope != Scope::All && !self.may_have_own {
             return Err(ChangeError::NoneOfItsOwn);
         }
-        ChangeError::check(&self.quotas(slot), quotas)
+        ChangeError::check(&self.quotas(group), quotas)
     }
 
     /// Changes them. Keys keep their permits. A change to the quotas that there are costs nothing.
-    pub(crate) fn set_quotas(&self, slot: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
-        self.can_change(slot, scope, quotas)?;
-        self.table.change(slot, scope, quotas, &self.clock);
+    pub(crate) fn set_quotas(&self, group: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
+        self.can_change(group, scope, quotas)?;
+        self.table.change(group, scope, quotas, &self.clock);
         Ok(())
     }
 

@@ -25,7 +25,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint {
     pub(crate) low: u64,
-    /// Its lowest four bits are the number of the key's plan, once [`of_plan`](Self::of_plan) has put
+    /// Its lowest four bits are the number of the key's group, once [`of_group`](Self::of_group) has put
     /// it there.
     pub(crate) high: u64,
 }
@@ -40,20 +40,20 @@ impl Fingerprint {
         Self { low, high }
     }
 
-    /// The fingerprint of the same key, with the number of its plan.
+    /// The fingerprint of the same key, with the number of its group.
     #[inline]
-    pub(crate) fn of_plan(self, plan: usize) -> Self {
-        Self { high: (self.high & !PLAN) | (plan as u64 & PLAN), ..self }
+    pub(crate) fn of_group(self, group: usize) -> Self {
+        Self { high: (self.high & !PLAN) | (group as u64 & PLAN), ..self }
     }
 
-    /// The fingerprint of the same key in one of several dimensions, each with a plan of its own.
+    /// The fingerprint of the same key in one of several dimensions, each with a group of its own.
     /// The same key in two of them has two places in the table.
     pub(crate) fn in_dimension(self, dimension: usize) -> Self {
         let apart = (dimension as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self { low: self.low ^ apart, ..self }.of_plan(dimension)
+        Self { low: self.low ^ apart, ..self }.of_group(dimension)
     }
 
-    /// A number for the key, without its plan. Fingerprints of keys at equal distances may be at equal
+    /// A number for the key, without its group. Fingerprints of keys at equal distances may be at equal
     /// distances, too; these numbers are not, because the upper half is folded onto the lower before
     /// the product.
     #[inline]
@@ -62,14 +62,14 @@ impl Fingerprint {
         (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// The number of the key's plan.
+    /// The number of the key's group.
     #[inline]
-    pub(crate) fn plan(self) -> usize {
+    pub(crate) fn group(self) -> usize {
         (self.high & PLAN) as usize
     }
 }
 
-/// The bits of a fingerprint that hold the number of its plan.
+/// The bits of a fingerprint that hold the number of its group.
 const PLAN: u64 = 0xf;
 
 /// The most plans of a limiter.
@@ -432,8 +432,8 @@ impl Hasher for Words {
     #[inline]
     fn write_u64(&mut self, word: u64) {
         match self.words.get_mut(self.count) {
-            Some(place) if self.long.is_none() => {
-                *place = word;
+            Some(free) if self.long.is_none() => {
+                *free = word;
                 self.count += 1;
             }
             _ => self.write_one_too_many(word),

@@ -11,7 +11,7 @@ use crate::counts::Counts;
 use crate::decision::{Decision, Status};
 use crate::dimensions::{Dimensions, Keys};
 use crate::engine::Engine;
-use crate::engine::ask::Together;
+use crate::engine::full::Together;
 use crate::error::JointError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::lists::{List, ListError};
@@ -22,7 +22,7 @@ use crate::quota::Quota;
 use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
-use crate::state::request::Ask;
+use crate::state::request::Request;
 use crate::state::table::Refundable;
 use crate::tier::Tier;
 
@@ -148,7 +148,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     pub fn try_acquire_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Decision, JointError> {
         let fingerprints = self.fingerprints(&keys)?;
         let decision = if self.engine.is_observed() {
-            self.ask(keys, &fingerprints, Ask::acquire(cost), None).decision
+            self.decide_observed(keys, &fingerprints, Request::acquire(cost), None).decision
         } else {
             self.engine.decide_together(&fingerprints, cost)
         };
@@ -230,7 +230,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn try_acquire_n_status(&self, keys: impl Keys<D>, cost: u32) -> Result<Status, JointError> {
         let fingerprints = self.fingerprints(&keys)?;
-        let status = self.ask(keys, &fingerprints, Ask::acquire(cost), None);
+        let status = self.decide_observed(keys, &fingerprints, Request::acquire(cost), None);
         self.engine.fits(&fingerprints, cost, status.decision)?;
         Ok(status)
     }
@@ -275,7 +275,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_n(&self, keys: impl Keys<D>, cost: u32) -> Result<Status, JointError> {
-        self.peek_as(keys, Ask::acquire(cost))
+        self.peek_as(keys, Request::acquire(cost))
     }
 
     /// Restores the full quota of each of these keys, in its own dimension, and ends its
@@ -444,7 +444,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.snapshot()
     }
 
-    /// The name of the dimension at this place, counted from zero.
+    /// The name of the dimension with this number, counted from zero.
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -460,10 +460,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// # Panics
     ///
-    /// If the limiter has no dimension at this place.
+    /// If the limiter has no dimension with this number.
     #[must_use]
-    pub fn dimension(&self, place: usize) -> &str {
-        &self.engine.names[place]
+    pub fn dimension(&self, dimension: usize) -> &str {
+        &self.engine.names[dimension]
     }
 
     /// The dimensions in order, each with its name and the quotas of its keys.
@@ -547,8 +547,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         let mut fingerprints: Together = [None; MAX_DIMENSIONS];
         let (mut given, dimensions) = (0, self.engine.names.len());
         keys.each(&self.engine.fingerprinter, |key| {
-            if let Some(place) = fingerprints[..dimensions].get_mut(given) {
-                *place = key.map(|key| self.engine.with_slot(key, given));
+            if let Some(fingerprint) = fingerprints[..dimensions].get_mut(given) {
+                *fingerprint = key.map(|key| self.engine.with_group(key, given));
             }
             given += 1;
         });
@@ -562,19 +562,19 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     }
 
     /// Decides a request, and tells the observers.
-    pub(crate) fn ask(
+    pub(crate) fn decide_observed(
         &self,
         keys: impl Keys<D>,
         fingerprints: &Together,
-        ask: Ask,
+        request: Request,
         refundable: Option<&mut Vec<Refundable>>,
     ) -> Status {
         let shown = |dimension, state: &mut dyn Hasher| feed_one(&keys, dimension, state);
-        self.engine.ask(fingerprints, ask, refundable, Some(&shown))
+        self.engine.decide_observed(fingerprints, request, refundable, Some(&shown))
     }
 
-    pub(crate) fn peek_as(&self, keys: impl Keys<D>, ask: Ask) -> Result<Status, JointError> {
-        Ok(self.engine.peek_within_limits(&self.fingerprints(&keys)?, ask)?)
+    pub(crate) fn peek_as(&self, keys: impl Keys<D>, request: Request) -> Result<Status, JointError> {
+        Ok(self.engine.peek_within_limits(&self.fingerprints(&keys)?, request)?)
     }
 }
 

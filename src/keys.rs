@@ -194,12 +194,12 @@ impl<K: ?Sized, A: AsKey<K>> Hash for Hashed<'_, K, A> {
     }
 }
 
-/// The fingerprint of a key, which is the same for all of its forms. Its plan is the number of its
+/// The fingerprint of a key, which is the same for all of its forms. Its group is the number of its
 /// tier, or zero.
 #[inline]
 pub(crate) fn fingerprint_of<K: ?Sized>(fingerprinter: &impl Fingerprinter, key: &impl AsKey<K>) -> Fingerprint {
-    let plan = key.tier().plan();
-    fingerprinter.fingerprint(&Hashed(key, PhantomData)).of_plan(plan)
+    let group = key.tier().group();
+    fingerprinter.fingerprint(&Hashed(key, PhantomData)).of_group(group)
 }
 
 /// A form that stands for a key, always. [`Option`] and [`Absent`](crate::Absent) are not: in a dimension they may

@@ -320,7 +320,7 @@
 //! A decision on a known key takes one hash, one clock reading and one look-up: O(1). The look-up
 //! executes two locked instructions, on memory of the thread's own. A denial writes nothing that
 //! other threads read, but for a hint that a log leaves once for each wait. An admission executes
-//! one compare-and-swap of 128 bits; a log also one of 64 bits for each permit of the claim before.
+//! one compare-and-swap of 128 bits; a log also one of 64 bits for each permit of the grant before.
 //! When a key's ring grows, an admission also copies its stamps. While a table grows, shrinks or
 //! changes its quotas, each request also moves a few other keys.
 //!

@@ -16,7 +16,7 @@ use crate::lists::{List, ListError};
 use crate::no_key::{Key, NoKey};
 use crate::quota::Quota;
 use crate::quotas::Shown;
-use crate::state::request::Ask;
+use crate::state::request::Request;
 use crate::state::table::{Refundable, THE_KEY};
 use crate::tier::Tier;
 
@@ -186,7 +186,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// ```
     #[doc(alias = "estimateAbilityToConsume")]
     pub fn peek(&self, key: impl AsKey<K>) -> Status {
-        self.engine.peek(&[Some(self.fingerprint(&key))], Ask::acquire(1))
+        self.engine.peek(&[Some(self.fingerprint(&key))], Request::acquire(1))
     }
 
     /// Returns the answer that [`try_acquire_n`](Self::try_acquire_n) would give now. Charges
@@ -357,7 +357,7 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     #[doc(hidden)]
     pub fn peek_by(&self, key: impl AsKey<K>, cost: u32) -> Result<Status, CostExceedsLimit> {
-        self.engine.peek_within_limits(&[Some(self.fingerprint(&key))], Ask::acquire(cost))
+        self.engine.peek_within_limits(&[Some(self.fingerprint(&key))], Request::acquire(cost))
     }
 
     /// The quotas of the key.
@@ -382,7 +382,7 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     #[inline(never)]
     fn decide_with_more(&self, key: impl AsKey<K>, fingerprint: Fingerprint, cost: u32) -> Decision {
         if self.engine.is_observed() {
-            self.ask(key, fingerprint, Ask::acquire(cost), None).decision
+            self.decide_observed(key, fingerprint, Request::acquire(cost), None).decision
         } else {
             self.engine.decide(fingerprint, cost)
         }
@@ -390,20 +390,25 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     #[inline(always)]
     pub(crate) fn decide_status(&self, key: impl AsKey<K>, fingerprint: Fingerprint, cost: u32) -> Status {
-        self.engine.decide_status_or_ask(fingerprint, cost, |ask| self.ask(key, fingerprint, ask, None))
+        self.engine.decide_status_or(fingerprint, cost, |request| self.decide_observed(key, fingerprint, request, None))
     }
 
     /// Decides a request, and tells the observers.
     #[cold]
-    pub(crate) fn ask(
+    pub(crate) fn decide_observed(
         &self,
         key: impl AsKey<K>,
         fingerprint: Fingerprint,
-        ask: Ask,
+        request: Request,
         refundable: Option<&mut Vec<Refundable>>,
     ) -> Status {
         let shown = |_, mut state: &mut dyn Hasher| key.hash_key(&mut state);
-        self.engine.ask(&[Some(fingerprint)], ask, refundable, if K::IS_NONE { None } else { Some(&shown) })
+        self.engine.decide_observed(
+            &[Some(fingerprint)],
+            request,
+            refundable,
+            if K::IS_NONE { None } else { Some(&shown) },
+        )
     }
 
     #[inline]
@@ -411,7 +416,7 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         if K::IS_NONE {
             return THE_KEY;
         }
-        self.engine.with_slot(fingerprint_of(&self.engine.fingerprinter, key), 0)
+        self.engine.with_group(fingerprint_of(&self.engine.fingerprinter, key), 0)
     }
 }
 

@@ -36,10 +36,10 @@ impl ModeSettings {
         let mut modes = Modes::none(dimensions);
         modes.enforce(percent);
         for (dimension, penalty) in penalties {
-            let place =
+            let entry =
                 modes.penalties.get_mut(dimension).ok_or(BuildError::NoSuchDimension { dimension, dimensions })?;
             penalty.validate()?;
-            *place = OnceBox::with_value(Box::new(Penalties::new(penalty, key_cap)));
+            *entry = OnceBox::with_value(Box::new(Penalties::new(penalty, key_cap)));
         }
         modes.lists = list_cap.map(Lists::new).transpose()?;
         Ok(if any { OnceBox::with_value(Box::new(modes)) } else { OnceBox::new() })

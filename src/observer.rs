@@ -13,7 +13,7 @@ use crate::decision::{Denial, Status};
 use crate::error::CostExceedsLimit;
 use crate::quota::Quota;
 
-pub(crate) use observation::{Feed, Request, feed_one};
+pub(crate) use observation::{Feed, ObservedRequest, feed_one};
 pub use observation::{Observation, ObservedKey};
 
 /// Sees each decision of a limiter: to count it, to log it, or to list the keys that were denied.
@@ -221,7 +221,7 @@ impl Observers {
     /// it.
     pub(crate) fn tell(
         &self,
-        request: &Request<'_>,
+        request: &ObservedRequest<'_>,
         answer: Result<&Status, CostExceedsLimit>,
         quota: impl FnOnce(Denial) -> Option<Quota>,
     ) {

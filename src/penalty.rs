@@ -7,7 +7,7 @@
 //! key is blocked while the permit is live.
 //!
 //! # Threads
-//! Both steps are claims on a cell, so they are exact and lock-free. Of concurrent denials, as many
+//! Both steps are requests to a log, so they are exact and lock-free. Of concurrent denials, as many
 //! are counted as fit. Exactly one of the others begins the block (INV-PENALTY). The denial that
 //! begins a block is not counted in the log of denials. So if a thread stalls between the two
 //! steps, the log is as full as before. The next denial does not fit either, and begins the block.
@@ -213,8 +213,8 @@ impl Penalties {
     /// Changes to a valid penalty, or to none. Denials and blocks stay, and count on under it.
     pub(crate) fn change(&self, to: Option<Penalty>, clock: &impl Clock) {
         if let Some(to) = to {
-            for (slot, quota) in (0..).zip(to.quotas()) {
-                self.table.change(slot, Scope::All, &[quota], clock);
+            for (group, quota) in (0..).zip(to.quotas()) {
+                self.table.change(group, Scope::All, &[quota], clock);
             }
         }
         self.denials.store(to.map_or(0, |to| to.denials.into()), Ordering::Release);

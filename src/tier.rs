@@ -64,7 +64,7 @@ impl Tier {
         TierKey { tier: self, key }
     }
 
-    pub(crate) fn plan(self) -> usize {
+    pub(crate) fn group(self) -> usize {
         self.0.into()
     }
 
@@ -91,7 +91,7 @@ pub struct TierKey<A> {
     pub(crate) key: A,
 }
 
-/// The tiers of a limiter. Their slots come after those of the dimensions.
+/// The tiers of a limiter. Their groups come after those of the dimensions.
 #[derive(Debug)]
 pub(crate) struct Tiers {
     /// The number of the limiter's dimensions.
@@ -132,14 +132,14 @@ impl Tiers {
         !self.all.is_empty()
     }
 
-    /// The dimension of a slot.
-    pub(crate) fn dimension_of(&self, slot: usize) -> usize {
-        slot.checked_sub(self.dimensions).map_or(slot, |tier| self.all[tier].0)
+    /// The dimension of a group.
+    pub(crate) fn dimension_of(&self, group: usize) -> usize {
+        group.checked_sub(self.dimensions).map_or(group, |tier| self.all[tier].0)
     }
 
-    /// Panics if there is no tier in this slot, or it is one of another dimension.
-    pub(crate) fn check(&self, slot: usize, dimension: Option<usize>) {
-        let tier = slot.checked_sub(self.dimensions).and_then(|tier| self.all.get(tier));
+    /// Panics if there is no tier of this group, or it is one of another dimension.
+    pub(crate) fn check(&self, group: usize, dimension: Option<usize>) {
+        let tier = group.checked_sub(self.dimensions).and_then(|tier| self.all.get(tier));
         let is_there = tier.is_some_and(|(of, _)| dimension.is_none_or(|dimension| *of == dimension));
         assert!(is_there, "the tier of a request is that of another limiter or dimension: use the limiter's `tier`");
     }

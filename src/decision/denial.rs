@@ -46,7 +46,7 @@ pub struct Denial {
     violated: u8,
     /// A bit for each of these dimensions whose quota denies for a time.
     by_quota: u8,
-    /// The place of the [`NamedQuotas`](super::NamedQuotas), counted from one.
+    /// The number of the [`NamedQuotas`](super::NamedQuotas), from one on.
     pub(super) named: u16,
 }
 
@@ -188,7 +188,7 @@ impl Denial {
         (0..8).filter(move |dimension| violated & (1 << dimension) != 0)
     }
 
-    /// The place of the quota that decides the wait among the quotas of the key, counted from zero
+    /// The index of the quota that decides the wait among the quotas of the key, counted from zero
     /// in the given order. Of quotas with the same wait it is the one with the most permits.
     ///
     /// A quota that another quota implies never decides. For example, 10 per second implies 100 per

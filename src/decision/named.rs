@@ -41,7 +41,7 @@ type Named = (Box<str>, Arc<[Quota]>);
 
 impl NamedQuotas {
     /// The name and the quotas of each dimension. [`Denial::dimension`] and [`Denial::quota`] are
-    /// places here.
+    /// numbers here.
     ///
     /// ```
     /// use tollgate::NamedQuotas;
@@ -87,22 +87,22 @@ impl core::fmt::Debug for NamedQuotas {
 }
 
 /// The quotas of all functions, each with a list for each change of its quotas. A denial has no room
-/// for more than a place here. Nothing is removed, so a place stays what it is.
+/// for more than a number here. Nothing is removed, so a number stays what it is.
 static ALL: [OnceBox<NamedQuotas>; MOST] = [const { OnceBox::new() }; MOST];
 
 /// The most lists. A denial of a function beyond them tells no quotas.
 const MOST: usize = 1024;
 
-/// The place of these quotas, counted from one. Zero if there is no room.
+/// The number of these quotas, from one on. Zero if there is no room.
 #[cfg(feature = "macros")]
-pub(crate) fn place_of(dimensions: &[(&str, Arc<[Quota]>)]) -> u16 {
+pub(crate) fn number_of(dimensions: &[(&str, Arc<[Quota]>)]) -> u16 {
     let make = || NamedQuotas {
         dimensions: dimensions.iter().map(|(name, quotas)| ((*name).into(), Arc::clone(quotas))).collect(),
         prepared: OnceBox::new(),
     };
-    // A place that another thread has taken meanwhile has other quotas, or these.
-    let place = ALL.iter().position(|place| place.get_or_init(|| Box::new(make())).is(dimensions));
-    place.and_then(|place| u16::try_from(place + 1).ok()).unwrap_or(0)
+    // An entry that another thread has taken meanwhile has other quotas, or these.
+    let number = ALL.iter().position(|named| named.get_or_init(|| Box::new(make())).is(dimensions));
+    number.and_then(|number| u16::try_from(number + 1).ok()).unwrap_or(0)
 }
 
 impl Denial {
@@ -125,17 +125,17 @@ impl Denial {
 
 #[cfg(all(test, feature = "macros", not(tollgate_loom)))]
 mod tests {
-    use super::{ALL, MOST, place_of};
+    use super::{ALL, MOST, number_of};
     use crate::quota::Quota;
 
     #[test]
     fn quotas_have_one_place_until_there_is_no_room() {
-        let place = |limit: u32| place_of(&[("room", [Quota::per_day(limit)].into())]);
-        let first = place(1);
-        assert_eq!((place(1), place(2) > first), (first, true));
-        assert_ne!(place_of(&[("another", [Quota::per_day(1)].into())]), first);
-        let places: Vec<u16> = (1..=2_000).map(place).collect();
-        assert!(places.contains(&1024) && places.ends_with(&[0]), "{places:?}");
-        assert_eq!((places[0], ALL.iter().filter(|place| place.get().is_some()).count()), (first, MOST));
+        let number = |limit: u32| number_of(&[("room", [Quota::per_day(limit)].into())]);
+        let first = number(1);
+        assert_eq!((number(1), number(2) > first), (first, true));
+        assert_ne!(number_of(&[("another", [Quota::per_day(1)].into())]), first);
+        let numbers: Vec<u16> = (1..=2_000).map(number).collect();
+        assert!(numbers.contains(&1024) && numbers.ends_with(&[0]), "{numbers:?}");
+        assert_eq!((numbers[0], ALL.iter().filter(|named| named.get().is_some()).count()), (first, MOST));
     }
 }

@@ -205,7 +205,7 @@ impl fmt::Debug for Status {
 /// clock.advance(Duration::from_millis(400));
 ///
 /// let status = limiter.try_acquire_status("alice");
-/// let [second, minute] = [0, 1].map(|place| status.quotas().nth(place).unwrap());
+/// let [second, minute] = [0, 1].map(|index| status.quotas().nth(index).unwrap());
 /// assert_eq!((second.limit(), second.remaining()), (10, 8));
 /// assert_eq!((minute.limit(), minute.remaining()), (100, 98));
 /// // The first permit is free again before the second.
@@ -251,7 +251,7 @@ impl QuotaStatus {
         self.is_violated
     }
 
-    /// The place of the quota among the quotas of the key, counted from zero in the given order.
+    /// The index of the quota among the quotas of the key, counted from zero in the given order.
     #[must_use]
     pub const fn quota(&self) -> usize {
         self.quota as usize
@@ -388,8 +388,8 @@ impl PerQuota {
     }
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone {
-        (0..usize::from(self.count)).map(|place| {
-            let quota = self.inline.get(place).copied().unwrap_or_else(|| self.more[place - INLINE]);
+        (0..usize::from(self.count)).map(|index| {
+            let quota = self.inline.get(index).copied().unwrap_or_else(|| self.more[index - INLINE]);
             QuotaStatus { is_violated: quota.left.remaining < self.denied, ..quota }
         })
     }

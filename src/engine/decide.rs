@@ -1,11 +1,11 @@
 //! The shortest ways of requests: of one key, and of many in turn, without modes and observers.
 
 use super::Engine;
-use super::ask::Together;
+use super::full::Together;
 use crate::clock::Clock;
 use crate::decision::{Decision, Status};
 use crate::fingerprint::Fingerprint;
-use crate::state::request::Ask;
+use crate::state::request::Request;
 use crate::state::table::{THE_KEY, TOGETHER};
 
 impl<C: Clock, F> Engine<C, F> {
@@ -35,17 +35,17 @@ impl<C: Clock, F> Engine<C, F> {
     #[inline(never)]
     fn decide_anew(&self, key: Fingerprint, cost: u32) -> Decision {
         if cost == 0 {
-            return self.decide_fully(&[Some(key)], Ask::acquire(cost), None).decision;
+            return self.decide_fully(&[Some(key)], Request::acquire(cost), None).decision;
         }
         // The short way has no answer for a new key, one that moves, or a lost swap.
-        self.table.acquire(self.asked(&[Some(key)], Ask::acquire(cost)), &self.clock, None, None)
+        self.table.acquire(self.keyed(&[Some(key)], Request::acquire(cost)), &self.clock, None, None)
     }
 
     /// The same of any limiter, for a caller that tells the observers.
     #[inline(never)]
     pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
         if cost == 0 || self.modes.get().is_some() {
-            return self.decide_fully(&[Some(key)], Ask::acquire(cost), None).decision;
+            return self.decide_fully(&[Some(key)], Request::acquire(cost), None).decision;
         }
         let decision = self.decide_plain(key, cost);
         self.count(decision);
@@ -65,15 +65,15 @@ impl<C: Clock, F> Engine<C, F> {
                 return status;
             }
         }
-        self.decide_fully(&[Some(key)], Ask::acquire(cost), None)
+        self.decide_fully(&[Some(key)], Request::acquire(cost), None)
     }
 
     /// Decides a request of one key of each dimension.
     pub(crate) fn decide_together(&self, keys: &[Option<Fingerprint>], cost: u32) -> Decision {
         if cost == 0 || self.modes.get().is_some() {
-            return self.decide_fully(keys, Ask::acquire(cost), None).decision;
+            return self.decide_fully(keys, Request::acquire(cost), None).decision;
         }
-        let decision = self.table.acquire(self.asked(keys, Ask::acquire(cost)), &self.clock, None, None);
+        let decision = self.table.acquire(self.keyed(keys, Request::acquire(cost)), &self.clock, None, None);
         self.count(decision);
         decision
     }

@@ -34,11 +34,11 @@ pub struct Observation<'a> {
     result: Result<Decision, CostExceedsLimit>,
     status: Option<&'a Status>,
     quota: Option<Quota>,
-    request: &'a Request<'a>,
+    request: &'a ObservedRequest<'a>,
 }
 
 /// A request, before it is decided.
-pub(crate) struct Request<'a> {
+pub(crate) struct ObservedRequest<'a> {
     /// `None` of a limiter without keys.
     pub(crate) shown: Option<&'a dyn Feed>,
     /// By dimension; `None` where there is no key.
@@ -51,7 +51,7 @@ pub(crate) struct Request<'a> {
 impl<'a> Observation<'a> {
     /// The request with this answer. `quota` has the quota of a denial.
     pub(super) fn new(
-        request: &'a Request<'a>,
+        request: &'a ObservedRequest<'a>,
         answer: Result<&'a Status, CostExceedsLimit>,
         quota: impl FnOnce(Denial) -> Option<Quota>,
     ) -> Self {
@@ -137,8 +137,8 @@ impl<'a> Observation<'a> {
     /// The name of this dimension of a [`JointLimiter`](crate::JointLimiter), counted from zero.
     /// `None` for other limiters.
     #[must_use]
-    pub fn dimension(&self, place: usize) -> Option<&str> {
-        self.request.names.get(place).map(|name| &**name)
+    pub fn dimension(&self, dimension: usize) -> Option<&str> {
+        self.request.names.get(dimension).map(|name| &**name)
     }
 
     /// The key in this dimension, counted from zero. `None` if the request has no key there, and

@@ -16,11 +16,11 @@ use crate::joint::JointLimiter;
 use crate::keys::AsKey;
 use crate::limiter::Limiter;
 use crate::no_key::{Key, NoKey};
-use crate::state::request::Ask;
+use crate::state::request::Request;
 
 /// A request for permits that may be so far ahead.
-fn reserve(cost: u32, within: Duration) -> Ask {
-    Ask::reserve(cost, nanos(within))
+fn reserve(cost: u32, within: Duration) -> Request {
+    Request::reserve(cost, nanos(within))
 }
 
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
@@ -185,8 +185,10 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
 
     fn charge(&self, key: impl AsKey<K>, cost: u32, within: Duration) -> Result<(Status, Receipt), CostExceedsLimit> {
         let fingerprint = self.fingerprint(&key);
-        let ask = reserve(cost, within);
-        self.engine.charge(&[Some(fingerprint)], cost, |charges| self.ask(key, fingerprint, ask, Some(charges)))
+        let request = reserve(cost, within);
+        self.engine.charge(&[Some(fingerprint)], cost, |charges| {
+            self.decide_observed(key, fingerprint, request, Some(charges))
+        })
     }
 }
 
@@ -326,7 +328,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub fn peek_reserve(&self, keys: impl Keys<D>, cost: u32) -> Result<Status, JointError> {
-        self.peek_as(keys, Ask::reserve(cost, 0))
+        self.peek_as(keys, Request::reserve(cost, 0))
     }
 
     /// As [`reserve`](Self::reserve), for a reservation that holds an `Arc` of the limiter, as by
@@ -361,8 +363,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     fn charge(&self, keys: impl Keys<D>, cost: u32) -> Result<(Status, Receipt), JointError> {
         let fingerprints = self.fingerprints(&keys)?;
         // For now: a queue refunds only its last place.
-        let ask = Ask::reserve(cost, 0);
-        Ok(self.engine.charge(&fingerprints, cost, |charges| self.ask(keys, &fingerprints, ask, Some(charges)))?)
+        let request = Request::reserve(cost, 0);
+        Ok(self
+            .engine
+            .charge(&fingerprints, cost, |charges| self.decide_observed(keys, &fingerprints, request, Some(charges)))?)
     }
 
     /// Refunds the permits of a receipt in one dimension after the other.

@@ -38,7 +38,7 @@ use once_cell::race::OnceBox;
 
 use super::cell::{Cell, EMPTY, Key, SEALED};
 use super::plan::Plans;
-use super::request::Place;
+use super::request::CellRef;
 use super::ring::Rings;
 use super::root::{ARC, Root};
 use super::sync::{AtomicU64, Ordering};
@@ -66,9 +66,9 @@ const SAMPLE: usize = 256;
 
 /// The result of a search.
 pub(super) enum Found<'a> {
-    /// The key's cell, and its place.
+    /// The key's cell, and its index.
     Cell(usize, &'a Cell),
-    /// The key is not here. This is the place where its probe sequence ends.
+    /// The key is not here. This is the index at which its probe sequence ends.
     End(usize),
     /// The key is not here, nor will it be: its probe sequence ends at a sealed cell, or not at all.
     Closed,
@@ -135,44 +135,44 @@ impl Arena {
         self.pages.len() * PAGE
     }
 
-    /// The cell at a place.
+    /// The cell at an index.
     #[inline]
-    pub(super) fn cell(&self, place: usize) -> &Cell {
-        &self.pages[place / PAGE].get_or_init(new_page)[place % PAGE]
+    pub(super) fn cell(&self, index: usize) -> &Cell {
+        &self.pages[index / PAGE].get_or_init(new_page)[index % PAGE]
     }
 
-    /// The cell at a place, unless no cell near it was ever used.
+    /// The cell at an index, unless no cell near it was ever used.
     #[inline]
-    pub(super) fn allocated(&self, place: usize) -> Option<&Cell> {
-        // Each place has a page. A look that can't panic needs no code to unwind.
-        Some(&self.pages.get(place / PAGE)?.get()?[place % PAGE])
+    pub(super) fn allocated(&self, index: usize) -> Option<&Cell> {
+        // Each index has a page. A look that can't panic needs no code to unwind.
+        Some(&self.pages.get(index / PAGE)?.get()?[index % PAGE])
     }
 
     /// Reads the tag of the cell that the key probably has.
     #[inline]
     pub(super) fn likely(&self, key: Key) -> u64 {
-        self.allocated(key.place(self.len())).map_or(0, |cell| cell.tag.load(Ordering::Relaxed))
+        self.allocated(key.home(self.len())).map_or(0, |cell| cell.tag.load(Ordering::Relaxed))
     }
 
     #[inline]
-    pub(super) fn place_of<'a>(&'a self, cell: &'a Cell) -> Place<'a> {
-        Place { word: &cell.word, hint: &cell.hint, rings: &self.rings }
+    pub(super) fn cell_ref<'a>(&'a self, cell: &'a Cell) -> CellRef<'a> {
+        CellRef { word: &cell.word, hint: &cell.hint, rings: &self.rings }
     }
 
     /// Looks for the key.
     #[inline]
     pub(super) fn find(&self, key: Key) -> Found<'_> {
-        let mut place = key.place(self.len());
+        let mut index = key.home(self.len());
         for _ in 0..self.len() {
             #[cfg(all(test, not(tollgate_loom)))]
             PROBES.set(PROBES.get() + 1);
             // No key was ever inserted in a page that is not allocated.
-            let Some(cell) = self.allocated(place) else { return Found::End(place) };
+            let Some(cell) = self.allocated(index) else { return Found::End(index) };
             match cell.tag.load(Ordering::Acquire) {
-                tag if tag == key.tag => return Found::Cell(place, cell),
-                EMPTY => return Found::End(place),
+                tag if tag == key.tag => return Found::Cell(index, cell),
+                EMPTY => return Found::End(index),
                 SEALED => return Found::Closed,
-                _ => place = if place + 1 < self.len() { place + 1 } else { 0 },
+                _ => index = if index + 1 < self.len() { index + 1 } else { 0 },
             }
         }
         Found::Closed

@@ -7,7 +7,7 @@ use crate::fingerprint::Fingerprint;
 pub(super) const EMPTY: u64 = 0;
 pub(super) const SEALED: u64 = 1;
 
-/// A key's place in the table: 32 bytes, half a cache line.
+/// The state of a key in the table: 32 bytes, half a cache line.
 #[derive(Debug)]
 #[cfg_attr(not(tollgate_loom), repr(align(32)))]
 pub(super) struct Cell {
@@ -46,8 +46,8 @@ pub(crate) struct Key {
 }
 
 /// The bits of a tag that have the number of the key's quotas.
-const SLOT: u64 = 0xf;
-const SET: u64 = SLOT + 1;
+const GROUP: u64 = 0xf;
+const SET: u64 = GROUP + 1;
 
 /// The most shards, as a power of two.
 pub(super) const MOST_SHARD_BITS: u32 = if cfg!(tollgate_loom) { 0 } else { 4 };
@@ -56,7 +56,7 @@ impl Key {
     /// The key with this fingerprint.
     #[inline]
     pub(crate) fn of(fingerprint: Fingerprint) -> Self {
-        Self { tag: fingerprint.spread() & !SLOT | fingerprint.plan() as u64 | SET }
+        Self { tag: fingerprint.spread() & !GROUP | fingerprint.group() as u64 | SET }
     }
 
     /// The key with this tag, if it is one.
@@ -73,16 +73,16 @@ impl Key {
 
     /// The number of its quotas: its dimension, or its tier.
     #[inline]
-    pub(crate) fn slot(self) -> usize {
-        (self.tag & SLOT) as usize
+    pub(crate) fn group(self) -> usize {
+        (self.tag & GROUP) as usize
     }
 
-    /// The place of so many at which the search for it begins.
+    /// The index, of so many cells, at which the search for it begins.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the product is less than the number of places")]
-    pub(super) fn place(self, places: usize) -> usize {
+    #[expect(clippy::cast_possible_truncation, reason = "the product is less than the number of cells")]
+    pub(super) fn home(self, cells: usize) -> usize {
         // The keys of a shard have the highest bits in common.
-        ((u128::from(self.tag << MOST_SHARD_BITS) * places as u128) >> 64) as usize
+        ((u128::from(self.tag << MOST_SHARD_BITS) * cells as u128) >> 64) as usize
     }
 
     /// The number of its shard, of `1 << bits`.
@@ -232,7 +232,7 @@ const OFF: u64 = (1 << BOUND_BITS) - 1;
 ///
 /// - It was right for some word of this cell, because the denial checked that the word still stood
 ///   after it had read the slot.
-/// - A claim makes no request fit earlier, and its stamp is no earlier than the hint's time. A hint
+/// - A grant makes no request fit earlier, and its stamp is no earlier than the hint's time. A hint
 ///   counts only while its time is later than the newest stamp.
 /// - A refund would make it wrong. So it turns the hint *off* before it swaps the word, and the
 ///   hint stays off as long as the cell lasts. `forget` does the same, and counts the key's *lives*

@@ -131,7 +131,7 @@ impl Claims {
         let Some(Held { claim: name, .. }) = Held::of(word) else { return };
         let descriptor = self.descriptor(name.descriptor as usize);
         let Some((phase, len)) = descriptor.join(name.serial) else { return };
-        let mut parts: Vec<_> = (0..len).map(|place| descriptor.part(place)).collect();
+        let mut parts: Vec<_> = (0..len).map(|index| descriptor.part(index)).collect();
         let found: Vec<_> = parts.iter().map(|part| cells.cell(part.name)).collect();
         parts.iter_mut().zip(&found).for_each(|(part, cell)| part.cell = cell.as_deref());
         let worker = Worker { claims: self, cells, name, descriptor, parts: &parts };
@@ -177,18 +177,18 @@ struct Worker<'a, C> {
 impl<C: Cells> Worker<'_, C> {
     /// Installs the claim in the words that have none of its installations, and decides it.
     fn install(&self, installation: u64) -> Phase {
-        for (place, &Part { cell, old, life, .. }) in self.parts.iter().enumerate() {
-            while self.descriptor.winner(place) == 0 {
+        for (index, &Part { cell, old, life, .. }) in self.parts.iter().enumerate() {
+            while self.descriptor.winner(index) == 0 {
                 // Without an arena the word was frozen, so it is not `old`.
                 let Some(Cell { word, .. }) = cell else { return self.descriptor.decide(Phase::Aborted) };
                 if word.swap(old, self.held(installation)) {
-                    self.descriptor.record(place, installation);
+                    self.descriptor.record(index, installation);
                     break;
                 }
                 let found = word.load();
                 match Held::of(found) {
                     // Its worker may be stalled before it records it.
-                    Some(held) if held.claim == self.name => self.descriptor.record(place, held.installation),
+                    Some(held) if held.claim == self.name => self.descriptor.record(index, held.installation),
                     // Claims hold cells in one order, so threads that help go round in no circle.
                     Some(_) => self.claims.finish(self.cells, found),
                     // A claim had it at the swap, and put it back.
@@ -208,9 +208,9 @@ impl<C: Cells> Worker<'_, C> {
 
     /// Releases the held words, and leaves.
     fn end(&self, decided: Phase) -> Phase {
-        for (place, &Part { cell, old, new, .. }) in self.parts.iter().enumerate() {
+        for (index, &Part { cell, old, new, .. }) in self.parts.iter().enumerate() {
             let Some(Cell { word, .. }) = cell else { continue };
-            let winner = self.held(self.descriptor.winner(place));
+            let winner = self.held(self.descriptor.winner(index));
             if word.swap(winner, if decided == Phase::Granted { new } else { old }) {
                 continue;
             }

@@ -94,7 +94,7 @@ impl<A: Account> Exported for A {
 
 impl Table {
     /// The number of slots.
-    pub(crate) fn slots(&self) -> usize {
+    pub(crate) fn groups(&self) -> usize {
         self.plans().all.len()
     }
 
@@ -119,7 +119,7 @@ impl Table {
         let mut of_keys = HashMap::new();
         for (tag, quotas) in own {
             let Some(key) = self.key_with_tag(*tag) else { return Ok(false) };
-            ChangeError::check(&self.version(key.slot()).quotas, quotas)?;
+            ChangeError::check(&self.version(key.group()).quotas, quotas)?;
             of_keys.insert(key, &**quotas);
         }
         self.set_own(&of_keys, clock);
@@ -128,7 +128,7 @@ impl Table {
 
     /// The key of this table with this tag, if there can be one.
     fn key_with_tag(&self, tag: u64) -> Option<Key> {
-        Key::with_tag(tag).filter(|key| key.slot() < self.slots())
+        Key::with_tag(tag).filter(|key| key.group() < self.groups())
     }
 
     /// Exports each key with its quotas, while other threads decide.
@@ -154,8 +154,8 @@ impl Table {
     /// Exports are in the order of the table. In that order, keys pile up at the beginning of a table
     /// that is still to grow, and each is looked for past all others. So they come in another.
     pub(crate) fn import(&self, exports: &[(u64, Export)], elapsed: u64, clock: &dyn Clock) -> Result<(), ImportError> {
-        spread(exports.len()).try_for_each(|place| {
-            let (tag, export) = &exports[place];
+        spread(exports.len()).try_for_each(|index| {
+            let (tag, export) = &exports[index];
             let key = self.key_with_tag(*tag).ok_or(ImportError::Contradictory)?;
             self.import_key(key, export, elapsed, clock)
         })
@@ -166,10 +166,10 @@ impl Table {
             if seat.vacant_until.is_none() {
                 return Some((None, Ok(())));
             }
-            let (plan, Seen { place, now, .. }) = (&seat.version(key).plan, seat.seen());
-            let (rings, import) = (place.rings, Import { now, elapsed });
+            let (plan, Seen { cell, now, .. }) = (&seat.version(key).plan, seat.seen());
+            let (rings, import) = (cell.rings, Import { now, elapsed });
             Some(match with_algorithm!(plan, algorithm => algorithm.import(rings, export, import)) {
-                Some(word) => (Some(word).filter(|&word| plan.over_at(place, word) > now), Ok(())),
+                Some(word) => (Some(word).filter(|&word| plan.over_at(cell, word) > now), Ok(())),
                 None => (None, Err(ImportError::Contradictory)),
             })
         });

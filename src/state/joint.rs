@@ -3,7 +3,7 @@
 
 use super::cell::Key;
 use super::plan::Version;
-use super::request::{Ask, AskKind};
+use super::request::{Request, RequestKind};
 use super::shard::{Full, Prepared, back_off};
 use super::table::{Refundable, Table};
 use crate::caps::MAX_DIMENSIONS;
@@ -14,18 +14,18 @@ use crate::quota::Quota;
 
 /// A request of some keys.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct KeyedRequest<'a> {
     /// The keys by dimension. An absent one is not asked.
     pub(crate) keys: &'a [Option<Fingerprint>],
     /// The request to each of them.
-    pub(crate) ask: Ask,
+    pub(crate) request: Request,
     /// Whether a key without a place is skipped.
     pub(crate) admits_without_place: bool,
     /// The keys whose denials are overruled.
     pub(crate) shadowed: Shadowed,
 }
 
-impl Asked<'_> {
+impl KeyedRequest<'_> {
     /// The keys that are asked, with their dimensions.
     fn present(&self) -> impl Iterator<Item = (usize, Key)> {
         self.keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, Key::of((*key)?))))
@@ -66,7 +66,7 @@ impl Table {
     /// key that denies the request or finds none. If a quota denies it, quotas alone are named.
     pub(crate) fn acquire(
         &self,
-        asked: Asked<'_>,
+        keyed: KeyedRequest<'_>,
         clock: &dyn Clock,
         mut left: Option<&mut PerQuota>,
         mut refundable: Option<&mut Vec<Refundable>>,
@@ -77,23 +77,23 @@ impl Table {
                 *left = PerQuota::NONE;
             }
             let last_look = without_place == LOOKS_FOR_A_PLACE;
-            let attempt = self.attempt(asked, last_look, clock, left.as_deref_mut(), refundable.as_deref_mut());
+            let attempt = self.attempt(keyed, last_look, clock, left.as_deref_mut(), refundable.as_deref_mut());
             if let Ok(Some(decision)) = attempt {
                 return decision;
             }
             without_place = LOOKS_FOR_A_PLACE.min(without_place + u32::from(attempt.is_err()));
             // It may have taken rings, and it may wait for a rebuild.
-            for (_, key) in asked.present() {
+            for (_, key) in keyed.present() {
                 self.with(key, clock).keep_up(&self.shard(key).root());
             }
-            let Preview { status, is_at_cap, has_new } = self.look(asked, last_look && attempt.is_err(), clock);
+            let Preview { status, is_at_cap, has_new } = self.look(keyed, last_look && attempt.is_err(), clock);
             if let Some(denial) = status.denial() {
-                let (may_fit, is_single) = (!denial.never_fits(), asked.present().nth(1).is_none());
+                let (may_fit, is_single) = (!denial.never_fits(), keyed.present().nth(1).is_none());
                 // Of one key with a place the attempt has the answer, and counts a refused request.
                 if !is_single || is_at_cap || !may_fit {
                     // Otherwise the cost is an error.
-                    if has_new && (may_fit || asked.shadowed.has(denial.dimension())) {
-                        self.open(asked, clock);
+                    if has_new && (may_fit || keyed.shadowed.has(denial.dimension())) {
+                        self.open(keyed, clock);
                     }
                     if is_at_cap && may_fit {
                         self.count_refused();
@@ -112,7 +112,7 @@ impl Table {
     /// error if a key found no place. If there is one key, its word has the answer.
     fn attempt(
         &self,
-        asked: Asked<'_>,
+        keyed: KeyedRequest<'_>,
         last_look: bool,
         clock: &dyn Clock,
         mut left: Option<&mut PerQuota>,
@@ -120,12 +120,12 @@ impl Table {
     ) -> Result<Option<Decision>, Full> {
         let mut prepared: [Option<(Key, Prepared<'_>)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
         let (mut admission, mut denied, mut skips) = (Admission::UNCOUNTED, None, false);
-        let is_single = asked.present().nth(1).is_none();
-        for (dimension, key) in asked.present() {
+        let is_single = keyed.present().nth(1).is_none();
+        for (dimension, key) in keyed.present() {
             if let Some(left) = left.as_deref_mut() {
                 left.begin(dimension);
             }
-            match self.with(key, clock).prepare(key, asked.ask, left.as_deref_mut()) {
+            match self.with(key, clock).prepare(key, keyed.request, left.as_deref_mut()) {
                 Ok(another) => {
                     let Some(another) = another else { return Ok(None) };
                     match another.decision.into() {
@@ -136,10 +136,10 @@ impl Table {
                     }
                     prepared[dimension] = Some((key, another));
                 }
-                Err(Full) if asked.admits_without_place && (last_look || self.make_room(1, clock).is_err()) => {
+                Err(Full) if keyed.admits_without_place && (last_look || self.make_room(1, clock).is_err()) => {
                     skips = true;
                     if let Some(left) = left.as_deref_mut() {
-                        self.tell_of_new(key, asked.ask, clock, left);
+                        self.tell_of_new(key, keyed.request, clock, left);
                     }
                 }
                 Err(Full) => return Err(Full),
@@ -155,7 +155,7 @@ impl Table {
         for (key, prepared) in prepared.iter_mut().flatten() {
             prepared.keep_place();
             if let Some(refundable) = refundable.as_deref_mut().filter(|_| denied.is_none()) {
-                refundable.push(Refundable { key: *key, cost: asked.ask.cost, charged: prepared.charged });
+                refundable.push(Refundable { key: *key, cost: keyed.request.cost, charged: prepared.charged });
             }
         }
         // The clock may panic here.
@@ -184,24 +184,24 @@ impl Table {
     /// Answers a request that is denied by other than its quotas. They answer as if they alone
     /// decided, but charge nothing. The request counts if refused requests do, and opens the accounts
     /// that start low.
-    pub(crate) fn refuse(&self, asked: Asked<'_>, clock: &dyn Clock) -> Status {
+    pub(crate) fn refuse(&self, keyed: KeyedRequest<'_>, clock: &dyn Clock) -> Status {
         let counts = |version: &Version| version.quotas.iter().any(Quota::is_counting_refused);
-        if !asked.keys.iter().flatten().any(|&key| self.version_for(key, counts)) {
-            self.open(asked, clock);
-            return self.preview(asked, clock);
+        if !keyed.keys.iter().flatten().any(|&key| self.version_for(key, counts)) {
+            self.open(keyed, clock);
+            return self.preview(keyed, clock);
         }
         let mut status = Status::nothing();
-        let refused = Asked { ask: Ask { kind: AskKind::Refused, ..asked.ask }, ..asked };
+        let refused = KeyedRequest { request: Request { kind: RequestKind::Refused, ..keyed.request }, ..keyed };
         let decision = self.acquire(refused, clock, Some(&mut status.left), None);
-        status.decided(decision, asked.ask.cost)
+        status.decided(decision, keyed.request.cost)
     }
 
     /// Takes one permit of a key, if it has one. Returns whether it did; `None` if there is no place
     /// for the key.
     pub(crate) fn takes_one(&self, key: Fingerprint, clock: &dyn Clock) -> Option<bool> {
-        let (ask, shadowed) = (Ask::acquire(1), Shadowed::default());
-        let asked = Asked { keys: &[Some(key)], ask, admits_without_place: false, shadowed };
-        match self.acquire(asked, clock, None, None) {
+        let (request, shadowed) = (Request::acquire(1), Shadowed::default());
+        let keyed = KeyedRequest { keys: &[Some(key)], request, admits_without_place: false, shadowed };
+        match self.acquire(keyed, clock, None, None) {
             Decision::Admitted(_) => Some(true),
             Decision::Denied(denial) => (denial.reason() == DenialReason::Quota).then_some(false),
         }
@@ -210,7 +210,7 @@ impl Table {
     /// The wait of a request for one permit of a key, if it would be denied by its quotas.
     pub(crate) fn denied_for(&self, key: Fingerprint, clock: &dyn Clock) -> Option<u64> {
         let (key, left) = (Key::of(key), &mut { PerQuota::NONE });
-        let looked = self.with(key, clock).look(key, |version, seen| version.peek(seen, Ask::acquire(1), left));
+        let looked = self.with(key, clock).look(key, |version, seen| version.peek(seen, Request::acquire(1), left));
         match looked?.into() {
             Decision::Admitted(_) => None,
             Decision::Denied(denial) => Some(denial.wait_ns()),
@@ -219,78 +219,78 @@ impl Table {
 
     /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it
     /// makes room for new keys, as the request would.
-    pub(crate) fn preview(&self, asked: Asked<'_>, clock: &dyn Clock) -> Status {
-        self.look(asked, false, clock).status
+    pub(crate) fn preview(&self, keyed: KeyedRequest<'_>, clock: &dyn Clock) -> Status {
+        self.look(keyed, false, clock).status
     }
 
     /// If it `gives_up`, no new key finds a place, also not one that is free meanwhile.
-    fn look(&self, asked: Asked<'_>, gives_up: bool, clock: &dyn Clock) -> Preview {
+    fn look(&self, keyed: KeyedRequest<'_>, gives_up: bool, clock: &dyn Clock) -> Preview {
         loop {
-            if let Some(preview) = self.try_look(asked, gives_up, clock) {
+            if let Some(preview) = self.try_look(keyed, gives_up, clock) {
                 return preview;
             }
         }
     }
 
     /// One attempt. `None` if it made room: the place may have been that of a key of this request.
-    fn try_look(&self, asked: Asked<'_>, gives_up: bool, clock: &dyn Clock) -> Option<Preview> {
+    fn try_look(&self, keyed: KeyedRequest<'_>, gives_up: bool, clock: &dyn Clock) -> Option<Preview> {
         let mut all = Preview { status: Status::nothing(), is_at_cap: false, has_new: false };
         let (mut new, mut without_place) = (0, None);
-        for (dimension, key) in asked.present() {
+        for (dimension, key) in keyed.present() {
             let left = &mut all.status.left;
             left.begin(dimension);
-            let (decision, is_known) = self.with(key, clock).peek(key, asked.ask, left);
+            let (decision, is_known) = self.with(key, clock).peek(key, keyed.request, left);
             let free = self.free_places();
             all.has_new |= !is_known;
             let is_denied = all.status.decision.is_denied() || without_place.is_some();
             // A key that never gets so many permits takes no place.
             let never_fits = matches!(decision, Decision::Denied(denial) if denial.never_fits());
-            let takes_place = !is_known && asked.ask.cost > 0 && !is_denied && !never_fits;
+            let takes_place = !is_known && keyed.request.cost > 0 && !is_denied && !never_fits;
             if takes_place && (gives_up || new >= free) {
                 let wait_ns = match gives_up {
                     true => 1,
                     false => self.make_room(new + 1, clock).err().filter(|_| self.free_places() <= free)?,
                 };
                 all.is_at_cap = true;
-                without_place = (!asked.admits_without_place).then_some((dimension, wait_ns));
-                self.tell_of_new(key, asked.ask, clock, left);
+                without_place = (!keyed.admits_without_place).then_some((dimension, wait_ns));
+                self.tell_of_new(key, keyed.request, clock, left);
                 continue;
             }
             new += u64::from(takes_place);
-            all.status.decision = and(all.status.decision, (dimension, decision), asked.shadowed);
+            all.status.decision = and(all.status.decision, (dimension, decision), keyed.shadowed);
         }
         // If quotas deny the request, they alone are named.
         if let Some((dimension, wait_ns)) = without_place.filter(|_| all.status.is_admitted()) {
             all.status.left.change_in(dimension, |left| left.denied(|wait| wait.max(wait_ns)));
             let denied = Decision::Denied(Denial::new(wait_ns, DenialReason::KeyCap, 0));
-            all.status.decision = and(all.status.decision, (dimension, denied), asked.shadowed);
+            all.status.decision = and(all.status.decision, (dimension, denied), keyed.shadowed);
         }
-        all.status.left.denied = if all.status.is_denied() { asked.ask.cost } else { 0 };
+        all.status.left.denied = if all.status.is_denied() { keyed.request.cost } else { 0 };
         Some(all)
     }
 
     /// Writes the permits left of a new key.
-    fn tell_of_new(&self, key: Key, ask: Ask, clock: &dyn Clock, left: &mut PerQuota) {
-        let _ = self.with(key, clock).peek(key, Ask { cost: 0, ..ask }, left);
+    fn tell_of_new(&self, key: Key, request: Request, clock: &dyn Clock, left: &mut PerQuota) {
+        let _ = self.with(key, clock).peek(key, Request { cost: 0, ..request }, left);
     }
 
     /// Opens the accounts of keys that start low and deny the request, which is the first to ask
     /// them.
-    fn open(&self, asked: Asked<'_>, clock: &dyn Clock) {
-        if asked.ask.cost > 0 {
-            asked.present().for_each(|(_, key)| self.open_low(key, asked.ask, clock));
+    fn open(&self, keyed: KeyedRequest<'_>, clock: &dyn Clock) {
+        if keyed.request.cost > 0 {
+            keyed.present().for_each(|(_, key)| self.open_low(key, keyed.request, clock));
         }
     }
 
     /// The same for one key.
-    pub(super) fn open_low(&self, key: Key, ask: Ask, clock: &dyn Clock) {
+    pub(super) fn open_low(&self, key: Key, request: Request, clock: &dyn Clock) {
         let with = self.with(key, clock);
-        let (decision, is_known) = with.peek(key, ask, &mut { PerQuota::NONE });
+        let (decision, is_known) = with.peek(key, request, &mut { PerQuota::NONE });
         if !is_known && matches!(decision, Decision::Denied(denial) if !denial.never_fits()) {
             if self.free_places() == 0 {
                 let _ = self.make_room(1, clock);
             }
-            with.open(key, ask);
+            with.open(key, request);
         }
     }
 }

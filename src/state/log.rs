@@ -7,14 +7,14 @@
 //!
 //! # The protocol
 //!
-//! A key's word has the stamp of its newest claim, and the number of its permits (*run*). The ring
+//! A key's word has the stamp of its newest grant, and the number of its permits (*run*). The ring
 //! has the older stamps. A request loads the word, reads the clock, and reads the slot of the stamp
 //! that decides: of the N-th newest permit, for a limit of N and a cost of one.
 //!
 //! - **Live: denied.** The slot belongs to the word if the word still stands afterwards.
-//! - **Expired: admitted.** The request *spills* the newest claim into its slots, then swaps the
-//!   word for one with its own claim. If the swap fails, it starts again and reads the clock again.
-//! - **The new claim's slots hold live stamps: copied.** The request writes all live stamps to a
+//! - **Expired: admitted.** The request *spills* the newest grant into its slots, then swaps the
+//!   word for one with its own grant. If the swap fails, it starts again and reads the clock again.
+//! - **The new grant's slots hold live stamps: copied.** The request writes all live stamps to a
 //!   new ring and swaps the word for one that names it. Refunds do so, too.
 //!
 //! A denial also leaves a [hint](super::cell::Hint), so that the next one need not read the ring.
@@ -22,21 +22,21 @@
 //! # Why a late spill does no harm
 //!
 //! A thread may stop between its load of the word and its write to a slot. Meanwhile others may
-//! have claimed, and the slot may hold a newer stamp. So a spill writes a slot only from a value
+//! have granted, and the slot may hold a newer stamp. So a spill writes a slot only from a value
 //! that is *less* than the stamp it spills, by compare-and-swap (INV-SPILL-BELOW). Values of a slot
 //! only grow: if the slot has been spilled, the compare-and-swap fails. If it has not, the word
-//! still stands, or the claim had expired when the next one was made; then the late write puts one
+//! still stands, or the grant had expired when the next one was made; then the late write puts one
 //! expired stamp in place of another. In a quantised log the newest step may also have got more
-//! permits since: the claim that begins the next step writes the slot again, with all of them.
+//! permits since: the grant that begins the next step writes the slot again, with all of them.
 //!
 //! # Why no window holds more than N
 //!
-//! Stamps never decrease along the ring, because a claim's stamp is not before the newest. So all
+//! Stamps never decrease along the ring, because a grant's stamp is not before the newest. So all
 //! live stamps are among the newest, and if the N-th newest has expired, at most N - 1 are live. A
-//! swap succeeds only if the word stood from its load to the swap. So nothing was claimed in
+//! swap succeeds only if the word stood from its load to the swap. So nothing was granted in
 //! between, and the slots that were read belong to it (INV-STANDS): a word with a ring never
-//! returns, but for a joint claim that puts it back over the same slots. (With each claim
-//! `position` moves, or the run of the newest step grows, and a copy names a new ring. Before claims of
+//! returns, but for a joint claim that puts it back over the same slots. (With each grant
+//! `position` moves, or the run of the newest step grows, and a copy names a new ring. Before grants of
 //! one stamp have taken each slot of a ring, one finds a slot of that stamp, which is live.) A word
 //! without a ring may, but has all permits of its key.
 //!
@@ -44,7 +44,7 @@
 //!
 //! The ring of an exact log grows with its permits, by powers of two, until it is *full-grown*: it
 //! has as many slots as there are permits that may be live, which the plan tells. Then the N-th newest
-//! stamp, which decides, is in the slot of the next claim, beside that of the newest: in one cache
+//! stamp, which decides, is in the slot of the next grant, beside that of the newest: in one cache
 //! line. A log whose permits are reserved ahead may have more, and a longer ring.
 //!
 //! # Orderings
@@ -58,7 +58,7 @@
 use core::fmt::Debug;
 
 use super::cell::Word;
-use super::request::{Algorithm, Ask, AskKind, Place, Proposal, Seen};
+use super::request::{Algorithm, CellRef, Proposal, Request, RequestKind, Seen};
 use super::ring::{MAX_LEN, Ring, Rings};
 use super::sync::Ordering;
 use crate::decision::{Left, PerQuota};
@@ -74,11 +74,11 @@ use plan::{Bound, Refusal};
 /// The state of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct LogState {
-    /// The stamp of the newest claim, or a step before which no permit may be granted.
+    /// The stamp of the newest grant, or a step before which no permit may be granted.
     newest: u64,
-    /// The permits of the newest claim whose slots the next claim writes.
+    /// The permits of the newest grant whose slots the next grant writes.
     run: u32,
-    /// One past the slots of the newest claim, counted around the ring.
+    /// One past the slots of the newest grant, counted around the ring.
     position: u32,
     ring: RingRef,
     /// Whether `newest` may be later than every clock.
@@ -99,7 +99,7 @@ impl RingRef {
 }
 
 impl LogState {
-    /// The stamp of the newest claim in a word.
+    /// The stamp of the newest grant in a word.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the mask leaves no more bits")]
     const fn newest_in(word: Word) -> u64 {
@@ -147,17 +147,17 @@ pub(super) trait Layout: Copy + PartialEq + Debug + Send + Sync {
     /// item for each permit.
     fn permits_from(view: &View<'_, Self>, first: u64) -> impl ExactSizeIterator<Item = (u64, u32)>;
 
-    /// The state with a claim in the same ring, or in none. It spills the newest claim. Stamps from
+    /// The state with a grant in the same ring, or in none. It spills the newest grant. Stamps from
     /// `live_from` on are live, and slots with those before `free_below` may be written. `None` if
     /// the ring has to be copied.
-    fn continued(view: &View<'_, Self>, claim: Claim, live_from: u64, free_below: u64) -> Option<LogState>;
+    fn continued(view: &View<'_, Self>, grant: Grant, live_from: u64, free_below: u64) -> Option<LogState>;
 
     /// The most slots that so many live permits need.
     fn most_slots(permits: u32, window: u64) -> usize;
 
     /// The state with the same newest stamp, the permits of its run, and these before them, oldest
     /// first: in a new ring, unless the word has room for all. The ring is as long as they need, or
-    /// longer up to `room`, so that the next claims fit: twice as long, or four slots.
+    /// longer up to `room`, so that the next grants fit: twice as long, or four slots.
     fn copied(
         self,
         rings: &Rings,
@@ -185,7 +185,7 @@ impl<'a, L: Layout> View<'a, L> {
     fn of(layout: L, seen: Seen<'a>) -> Self {
         let state = L::unpack(seen.word);
         let (passed, step) = layout.around(state.newest, seen.now);
-        let ring = seen.place.rings.get(state.ring.start, layout.slots_of(state.ring.class));
+        let ring = seen.cell.rings.get(state.ring.start, layout.slots_of(state.ring.class));
         View { layout, seen, state, ring, passed, step }
     }
 
@@ -194,15 +194,15 @@ impl<'a, L: Layout> View<'a, L> {
         self.layout.end_of(step).saturating_sub(self.seen.now)
     }
 
-    /// The same as [`Layout::back`], once a claim is made.
-    fn back_after(&self, claim: Claim, back: u32) -> u64 {
-        if back <= claim.cost { claim.stamp } else { L::back(self, back - claim.cost) }
+    /// The same as [`Layout::back`], once a grant is made.
+    fn back_after(&self, grant: Grant, back: u32) -> u64 {
+        if back <= grant.cost { grant.stamp } else { L::back(self, back - grant.cost) }
     }
 
-    /// A claim of so many permits. It is reserved if it is later than the clock, or behind one that
+    /// A grant of so many permits. It is reserved if it is later than the clock, or behind one that
     /// is.
-    fn claim(&self, cost: u32, stamp: u64) -> Claim {
-        Claim { cost, stamp, reserved: stamp > self.step || self.state.reserved && stamp > self.seen.now }
+    fn grant(&self, cost: u32, stamp: u64) -> Grant {
+        Grant { cost, stamp, reserved: stamp > self.step || self.state.reserved && stamp > self.seen.now }
     }
 
     /// Whether a clock is still before a reserved stamp: no request is admitted.
@@ -224,7 +224,7 @@ impl<'a, L: Layout> View<'a, L> {
 
 /// Permits that a request adds to a log.
 #[derive(Clone, Copy)]
-pub(super) struct Claim {
+pub(super) struct Grant {
     cost: u32,
     stamp: u64,
     /// Whether the stamp may be later than every clock.
@@ -241,7 +241,7 @@ pub(super) struct Permits {
 /// The class of full-grown rings. Any other that is not zero has `1 << class` slots.
 const FULL_GROWN: u32 = 31;
 
-/// The most permits of a claim whose slots are written by the next claim. A larger claim copies the
+/// The most permits of a grant whose slots are written by the next grant. A larger grant copies the
 /// ring.
 const MAX_RUN: u32 = 127;
 
@@ -249,7 +249,7 @@ const MAX_RUN: u32 = 127;
 /// { newest: 62, run: 7, position: 21, class: 5, start / 2: 30, reserved: 1 }
 /// ```
 ///
-/// The position is less than the number of slots. Of a claim above [`MAX_RUN`], the ring has the
+/// The position is less than the number of slots. Of a grant above [`MAX_RUN`], the ring has the
 /// permits beyond.
 impl Layout for Permits {
     const RESERVES: bool = true;
@@ -325,9 +325,9 @@ impl Layout for Permits {
     }
 
     #[inline(always)]
-    fn continued(view: &View<'_, Self>, claim: Claim, live_from: u64, free_below: u64) -> Option<LogState> {
+    fn continued(view: &View<'_, Self>, grant: Grant, live_from: u64, free_below: u64) -> Option<LogState> {
         let LogState { newest, run, position, ring, .. } = view.state;
-        let (Claim { cost, stamp, reserved }, slots) = (claim, view.ring.slots());
+        let (Grant { cost, stamp, reserved }, slots) = (grant, view.ring.slots());
         // The word has no bits for so many: the others go to the slots of a copy.
         if cost > MAX_RUN {
             return None;
@@ -340,7 +340,7 @@ impl Layout for Permits {
             return is_first.then_some(claimed);
         }
         if !is_first {
-            // The slots of the newest claim are not expired either.
+            // The slots of the newest grant are not expired either.
             if Self::back(view, slots + 1 - cost) >= free_below {
                 return None;
             }
@@ -383,7 +383,7 @@ impl Layout for Permits {
     }
 }
 
-/// Writes the newest claim to its slots, unless another thread has.
+/// Writes the newest grant to its slots, unless another thread has.
 fn spill(view: &View<'_, Permits>) {
     let LogState { newest, run, position, .. } = view.state;
     view.ring.raise(position, run, newest);
@@ -411,7 +411,7 @@ impl<L: Layout> LogPlan<L> {
     pub(super) fn denied_by_hint(&self, seen: Seen<'_>, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
         // The word was loaded before.
         let newest = LogState::newest_in(seen.word);
-        let (until, bound) = seen.place.hint.later_than(seen.now.max(self.layout.end_of(newest)))?;
+        let (until, bound) = seen.cell.hint.later_than(seen.now.max(self.layout.end_of(newest)))?;
         let (bound, wait_ns) = (self.bounds[bound], until - seen.now);
         if let Some(left) = left {
             let &Bound { limit, window, .. } = self.only()?;
@@ -428,34 +428,40 @@ impl<L: Layout> LogPlan<L> {
 
 impl<L: Layout> Algorithm for LogPlan<L> {
     #[inline(always)]
-    fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
+    fn propose(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
         let view = View::of(self.layout, seen);
-        if ask.kind == AskKind::Refused {
-            return self.deny_and_count(&view, ask, left);
+        if request.kind == RequestKind::Refused {
+            return self.deny_and_count(&view, request, left);
         }
-        let (stamp, delay_ns) = match self.refusal(&view, ask.cost) {
+        let (stamp, delay_ns) = match self.refusal(&view, request.cost) {
             None => (view.step, 0),
             Some(refusal) => {
-                let (wait_ns, within) = (view.until(refusal.until), ask.within.min(self.furthest_ahead()));
+                let (wait_ns, within) = (view.until(refusal.until), request.within.min(self.furthest_ahead()));
                 if wait_ns > within {
-                    return self.deny(&view, ask, refusal, wait_ns - within, left);
+                    return self.deny(&view, request, refusal, wait_ns - within, left);
                 }
                 (refusal.until, wait_ns)
             }
         };
-        let claim = view.claim(ask.cost, stamp);
-        self.tell(left, &view, (!ask.peeks).then_some(claim));
+        let grant = view.grant(request.cost, stamp);
+        self.tell(left, &view, (!request.peeks).then_some(grant));
         // No swap checks a peek, so it looks whether the slots were still those of the word.
-        if ask.peeks && !view.seen.stands() {
+        if request.peeks && !view.seen.stands() {
             return Proposal::Lost;
         }
-        let word = if ask.peeks { seen.word } else { self.claim(&view, claim) };
+        let word = if request.peeks { seen.word } else { self.grant(&view, grant) };
         Proposal::Admit { word, mark: stamp.into(), delay_ns }
     }
 
-    fn propose_first(&self, seen: Seen<'_>, not_before: u64, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
+    fn propose_first(
+        &self,
+        seen: Seen<'_>,
+        not_before: u64,
+        request: Request,
+        left: Option<&mut PerQuota>,
+    ) -> Proposal {
         let state = LogState { newest: self.layout.step_of(not_before), ..LogState::default() };
-        self.propose(Seen { word: L::pack(state), ..seen }, ask, left)
+        self.propose(Seen { word: L::pack(state), ..seen }, request, left)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a log's mark is a stamp")]
@@ -463,8 +469,8 @@ impl<L: Layout> Algorithm for LogPlan<L> {
         self.take_off(seen, cost, mark as u64)
     }
 
-    fn over_at(&self, place: Place<'_>, word: Word) -> u64 {
-        let view = View::of(self.layout, Seen { place, word, now: 0 });
+    fn over_at(&self, cell: CellRef<'_>, word: Word) -> u64 {
+        let view = View::of(self.layout, Seen { cell, word, now: 0 });
         // If all permits with the newest stamp were refunded, this is an earlier one, or none.
         let last = match L::back(&view, 1) {
             0 => view.state.newest,
@@ -498,21 +504,21 @@ impl<L: Layout> LogPlan<L> {
     fn deny(
         &self,
         view: &View<'_, L>,
-        ask: Ask,
+        request: Request,
         refusal: Refusal,
         wait_ns: u64,
         left: Option<&mut PerQuota>,
     ) -> Proposal {
         if self.counts_refused() {
-            return self.deny_and_count(view, ask, left);
+            return self.deny_and_count(view, request, left);
         }
         self.tell(left, view, None);
         // A denial swaps nothing: a later grant may have written over the slots that it read.
         if !view.seen.stands() {
             return Proposal::Lost;
         }
-        if ask.cost == 1 && !ask.peeks {
-            view.seen.place.hint.publish(self.layout.end_of(refusal.until), refusal.bound);
+        if request.cost == 1 && !request.peeks {
+            view.seen.cell.hint.publish(self.layout.end_of(refusal.until), refusal.bound);
         }
         Proposal::Deny { wait_ns, quota: self.bounds[refusal.bound].quota, word: None }
     }
@@ -520,34 +526,34 @@ impl<L: Layout> LogPlan<L> {
     /// A denial whose permits are added to the log. The wait is that of the same request
     /// afterwards.
     #[cold]
-    fn deny_and_count(&self, view: &View<'_, L>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
-        let claim = view.claim(ask.cost, view.step);
-        self.tell(left, view, (!ask.peeks).then_some(claim));
-        let (wait_ns, quota) = self.refused_for(view, claim);
+    fn deny_and_count(&self, view: &View<'_, L>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
+        let grant = view.grant(request.cost, view.step);
+        self.tell(left, view, (!request.peeks).then_some(grant));
+        let (wait_ns, quota) = self.refused_for(view, grant);
         // Once all that is remembered is of this step, another refusal adds nothing. So the position
         // moves at one reading by no more than is remembered, and the word does not come back.
-        let newest = L::count_from(view, claim.stamp, self.remembered());
-        let cost = if ask.peeks { 0 } else { ask.cost.min(self.remembered() - newest) };
+        let newest = L::count_from(view, grant.stamp, self.remembered());
+        let cost = if request.peeks { 0 } else { request.cost.min(self.remembered() - newest) };
         if cost == 0 {
             // Nothing is swapped, so the slots belong to the word only if it still stands.
             let denial = Proposal::Deny { wait_ns, quota, word: None };
             return if view.seen.stands() { denial } else { Proposal::Lost };
         }
-        Proposal::Deny { wait_ns, quota, word: Some(self.claim(view, Claim { cost, ..claim })) }
+        Proposal::Deny { wait_ns, quota, word: Some(self.grant(view, Grant { cost, ..grant })) }
     }
 
-    /// Writes the permits left of each quota, after a claim.
+    /// Writes the permits left of each quota, after a grant.
     #[inline]
-    fn tell(&self, left: Option<&mut PerQuota>, view: &View<'_, L>, claim: Option<Claim>) {
+    fn tell(&self, left: Option<&mut PerQuota>, view: &View<'_, L>, grant: Option<Grant>) {
         if let Some(left) = left {
-            left.set(self.given().map(|bound| left_of(bound, view, claim)));
+            left.set(self.given().map(|bound| left_of(bound, view, grant)));
         }
     }
 
     /// The wait of a request like this one after it was refused and counted, and the quota that
     /// denies it for longest.
-    fn refused_for(&self, view: &View<'_, L>, claim: Claim) -> (u64, u8) {
-        let until = |bound: &Bound| view.back_after(claim, bound.limit + 1 - claim.cost) + bound.window;
+    fn refused_for(&self, view: &View<'_, L>, grant: Grant) -> (u64, u8) {
+        let until = |bound: &Bound| view.back_after(grant, bound.limit + 1 - grant.cost) + bound.window;
         let later = |last, bound| if until(bound) > until(last) { bound } else { last };
         let last = self.bounds.iter().reduce(later).expect("a log has a bound");
         (view.until(until(last)), last.quota)
@@ -570,23 +576,23 @@ impl<L: Layout> LogPlan<L> {
         refusal
     }
 
-    /// The word with a claim, whose stamp is no earlier than the newest.
+    /// The word with a grant, whose stamp is no earlier than the newest.
     #[inline(always)]
-    fn claim(&self, view: &View<'_, L>, claim: Claim) -> Word {
-        let live_from = self.live_from(view.lasting(claim.stamp));
+    fn grant(&self, view: &View<'_, L>, grant: Grant) -> Word {
+        let live_from = self.live_from(view.lasting(grant.stamp));
         // A ring of all that is remembered takes the place of its oldest permits.
         let is_longest = self.counts_refused() && view.ring.len() >= self.remembered() as usize;
         let free_below = if is_longest { u64::MAX } else { live_from };
-        match L::continued(view, claim, live_from, free_below) {
+        match L::continued(view, grant, live_from, free_below) {
             Some(state) => L::pack(state),
-            None => self.claim_in_copy(view, claim, live_from),
+            None => self.grant_in_copy(view, grant, live_from),
         }
     }
 
-    /// Claims in a new ring, with the stamps that are live.
+    /// Grants in a new ring, with the stamps that are live.
     #[cold]
-    fn claim_in_copy(&self, view: &View<'_, L>, claim: Claim, live_from: u64) -> Word {
-        let Claim { cost, stamp, reserved } = claim;
+    fn grant_in_copy(&self, view: &View<'_, L>, grant: Grant, live_from: u64) -> Word {
+        let Grant { cost, stamp, reserved } = grant;
         let older = L::permits_from(view, live_from);
         let mut dropped = 0;
         if self.counts_refused() {
@@ -596,15 +602,15 @@ impl<L: Layout> LogPlan<L> {
         }
         let state = LogState { newest: stamp, run: cost, reserved, ..LogState::default() };
         let room = L::most_slots(self.most_live(), self.window());
-        L::pack(self.layout.copied(view.seen.place.rings, state, older.skip(dropped), room))
+        L::pack(self.layout.copied(view.seen.cell.rings, state, older.skip(dropped), room))
     }
 }
 
-/// The permits left of a quota, after a claim.
-fn left_of<L: Layout>(bound: Bound, view: &View<'_, L>, claim: Option<Claim>) -> Left {
-    let (cost, newest) = claim.map_or((0, view.state.newest), |claim| (claim.cost, claim.stamp));
+/// The permits left of a quota, after a grant.
+fn left_of<L: Layout>(bound: Bound, view: &View<'_, L>, grant: Option<Grant>) -> Left {
+    let (cost, newest) = grant.map_or((0, view.state.newest), |grant| (grant.cost, grant.stamp));
     let passed = view.passed.max(view.layout.begun(newest));
-    // Those that fit beside the claim decide; a log that counts refused requests may have more.
+    // Those that fit beside the grant decide; a log that counts refused requests may have more.
     let live = cost + L::count_from(view, bound.live_from(passed), bound.limit - cost);
     if live == 0 {
         return Left::all(bound.limit);
@@ -613,7 +619,7 @@ fn left_of<L: Layout>(bound: Bound, view: &View<'_, L>, claim: Option<Claim>) ->
     // The permits of the newest stamp may have been refunded.
     let last = if cost > 0 { newest } else { L::back(view, 1) };
     let next = oldest + bound.window;
-    let is_behind = claim.map_or(view.is_behind_reserved(), |claim| claim.reserved);
+    let is_behind = grant.map_or(view.is_behind_reserved(), |grant| grant.reserved);
     let (remaining, next) = match (is_behind, bound.limit - live) {
         (true, 0) => (0, next.max(newest)),
         (true, _) => (0, newest),

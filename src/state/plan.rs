@@ -11,7 +11,7 @@ use super::account::windows::{Counter, Window};
 use super::cell::{Key, TIME_ZERO, Word};
 use super::log::steps::Steps;
 use super::log::{LogPlan, Permits};
-use super::request::{self, Algorithm, Ask, Place, Seen, decide_apart};
+use super::request::{self, Algorithm, CellRef, Request, Seen, decide_apart};
 use super::ring::Rings;
 use super::root::ARC;
 use crate::clock::nanos;
@@ -82,8 +82,13 @@ impl Plan {
     /// The wait of a request that a hint denies, and the number of the quota. Saves the look at the
     /// ring.
     #[inline(always)]
-    pub(super) fn denied_by_hint(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
-        if ask != Ask::acquire(1) {
+    pub(super) fn denied_by_hint(
+        &self,
+        seen: Seen<'_>,
+        request: Request,
+        left: Option<&mut PerQuota>,
+    ) -> Option<(u64, u8)> {
+        if request != Request::acquire(1) {
             return None;
         }
         match self {
@@ -98,7 +103,7 @@ impl Plan {
     #[inline(always)]
     pub(super) fn decide(
         &self,
-        Place { word, hint, rings }: Place<'_>,
+        CellRef { word, hint, rings }: CellRef<'_>,
         old: Word,
         now: u64,
         cost: u32,
@@ -113,8 +118,8 @@ impl Plan {
             Self::WarmUp(warm_up) if left.is_none() => decide_apart(warm_up, word, old, now, cost),
             _ => {
                 // Made where it is needed: what a call gets by reference is in memory.
-                let seen = || Seen { place: Place { word, hint, rings }, word: old, now };
-                match self.denied_by_hint(seen(), Ask::acquire(cost), left.as_deref_mut()) {
+                let seen = || Seen { cell: CellRef { word, hint, rings }, word: old, now };
+                match self.denied_by_hint(seen(), Request::acquire(cost), left.as_deref_mut()) {
                     Some((wait_ns, quota)) => Some(FastDecision::denied(wait_ns, quota)),
                     None => (**self).decide(seen(), cost, left),
                 }
@@ -202,16 +207,16 @@ impl Version {
 
     /// The answer to a request, or that no wait helps, if the cost is above the limit. Writes what is
     /// left to `left`. `None` if the word changed meanwhile.
-    pub(super) fn peek(&self, seen: Seen<'_>, ask: Ask, left: &mut PerQuota) -> Option<FastDecision> {
-        if ask.cost <= self.most {
-            let (decision, ..) = self.plan.propose(seen, ask.peek(), Some(left)).answer()?;
+    pub(super) fn peek(&self, seen: Seen<'_>, request: Request, left: &mut PerQuota) -> Option<FastDecision> {
+        if request.cost <= self.most {
+            let (decision, ..) = self.plan.propose(seen, request.peek(), Some(left)).answer()?;
             return Some(decision);
         }
         // Such a request is never granted and never counts, also if something else denies it. So the
         // plan tells only what is left.
-        self.plan.propose(seen, Ask { cost: 0, ..ask.peek() }, Some(left)).answer()?;
-        let quota = (0..).zip(&*self.quotas).find(|(_, quota)| ask.cost > quota.limit());
-        Some(FastDecision::denied(Denial::NEVER, quota.map_or(0, |(place, _)| place)))
+        self.plan.propose(seen, Request { cost: 0, ..request.peek() }, Some(left)).answer()?;
+        let quota = (0..).zip(&*self.quotas).find(|(_, quota)| request.cost > quota.limit());
+        Some(FastDecision::denied(Denial::NEVER, quota.map_or(0, |(index, _)| index)))
     }
 }
 
@@ -225,9 +230,9 @@ fn bytes_of_map<K, V, S>(map: &HashMap<K, V, S>) -> usize {
 }
 
 impl Plans {
-    /// Those of an empty table: validated quotas for each slot.
-    pub(super) fn new(slots: &[&[Quota]]) -> Self {
-        Self { all: slots.iter().map(|quotas| Arc::new(Version::new(quotas))).collect(), own: None }
+    /// Those of an empty table: validated quotas for each group.
+    pub(super) fn new(groups: &[&[Quota]]) -> Self {
+        Self { all: groups.iter().map(|quotas| Arc::new(Version::new(quotas))).collect(), own: None }
     }
 
     /// Bytes on the heap, with its own and those of its `Arc`, and its share of each version.
@@ -258,19 +263,19 @@ impl Plans {
     /// The same, without code to unwind. There is always one.
     #[inline(always)]
     pub(super) fn get(&self, key: Key) -> Option<&Arc<Version>> {
-        self.own_of(key).or_else(|| self.all.get(key.slot()))
+        self.own_of(key).or_else(|| self.all.get(key.group()))
     }
 
     /// The version for a key.
     #[inline(always)]
     pub(super) fn of(&self, key: Key) -> &Arc<Version> {
-        self.get(key).expect("each slot has quotas")
+        self.get(key).expect("each group has quotas")
     }
 
-    /// The same with another version for a slot.
-    pub(super) fn with(&self, slot: usize, version: &Arc<Version>) -> Self {
+    /// The same with another version for a group.
+    pub(super) fn with(&self, group: usize, version: &Arc<Version>) -> Self {
         let mut plans = self.clone();
-        plans.all[slot] = Arc::clone(version);
+        plans.all[group] = Arc::clone(version);
         plans
     }
 

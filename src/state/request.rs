@@ -10,25 +10,26 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
     /// Decides a request for at most as many permits as the least limit, on a word that was loaded
     /// before the clock was read, and that is not held; nor frozen, unless the request peeks. Writes
     /// the permits left after the answer to `left`.
-    fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal;
+    fn propose(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal;
 
     /// Decides a request, and swaps the word. `None` if another thread was faster.
     fn decide(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        let (decision, new, _) = self.propose(seen, Ask::acquire(cost), left).answer()?;
+        let (decision, new, _) = self.propose(seen, Request::acquire(cost), left).answer()?;
         // A lost swap gives no answer: the proposal follows from a word that has changed.
-        new.is_none_or(|new| seen.place.word.swap(seen.word, new)).then_some(decision)
+        new.is_none_or(|new| seen.cell.word.swap(seen.word, new)).then_some(decision)
     }
 
     /// The same as `propose` for a key without permits. Its permits count as granted no earlier than `not_before`.
     /// Waits are counted from the clock, and a request that need not wait has no delay.
-    fn propose_first(&self, seen: Seen<'_>, not_before: u64, ask: Ask, left: Option<&mut PerQuota>) -> Proposal;
+    fn propose_first(&self, seen: Seen<'_>, not_before: u64, request: Request, left: Option<&mut PerQuota>)
+    -> Proposal;
 
     /// The word after a refund of up to `cost` permits with this mark, and the number of them. If
     /// none can be refunded, the word is the same, or `None` if another thread has changed it.
     fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)>;
 
     /// The first time from which a key with this word is no different from a new one.
-    fn over_at(&self, place: Place<'_>, word: Word) -> u64;
+    fn over_at(&self, cell: CellRef<'_>, word: Word) -> u64;
 
     /// A frozen word of a key, as it goes on under the quotas of another arena.
     fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word
@@ -55,9 +56,9 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
 /// An account has its whole state in the word.
 impl<A: Account> Algorithm for A {
     #[inline(always)]
-    fn propose(&self, seen: Seen<'_>, ask: Ask, left: Option<&mut PerQuota>) -> Proposal {
-        let (state, Ask { cost, kind, within, peeks }) = (seen.word.state(), ask);
-        let within = (kind == AskKind::Reserve).then_some(within);
+    fn propose(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
+        let (state, Request { cost, kind, within, peeks }) = (seen.word.state(), request);
+        let within = (kind == RequestKind::Reserve).then_some(within);
         // A peek at no permits is admitted at once, and leaves the state as it is.
         let verdict = match cost {
             0 => Verdict::Admit { state, delay_ns: 0 },
@@ -77,10 +78,16 @@ impl<A: Account> Algorithm for A {
         proposal
     }
 
-    fn propose_first(&self, seen: Seen<'_>, not_before: u64, ask: Ask, mut left: Option<&mut PerQuota>) -> Proposal {
+    fn propose_first(
+        &self,
+        seen: Seen<'_>,
+        not_before: u64,
+        request: Request,
+        mut left: Option<&mut PerQuota>,
+    ) -> Proposal {
         let lag = not_before.saturating_sub(seen.now);
         let first = Seen { word: Word::NEW, now: seen.now + lag, ..seen };
-        let proposal = self.propose(first, ask, left.as_deref_mut());
+        let proposal = self.propose(first, request, left.as_deref_mut());
         if let Some(left) = left.filter(|_| lag > 0) {
             left.change(|left| left.after(lag));
         }
@@ -98,7 +105,7 @@ impl<A: Account> Algorithm for A {
         Some(refunded.map_or((seen.word, 0), |(state, permits)| (Word::of(state), permits)))
     }
 
-    fn over_at(&self, _: Place<'_>, word: Word) -> u64 {
+    fn over_at(&self, _: CellRef<'_>, word: Word) -> u64 {
         Account::over_at(self, word.state())
     }
 
@@ -113,7 +120,7 @@ impl<A: Account> Algorithm for A {
 #[inline(always)]
 pub(super) fn decide<A: Account>(
     account: &A,
-    place: &AtomicWord,
+    cell: &AtomicWord,
     word: Word,
     now: u64,
     cost: u32,
@@ -121,7 +128,7 @@ pub(super) fn decide<A: Account>(
     match account.decide_open(word.state(), now, cost) {
         // The state follows from this word. If it has changed, the state is not to be written.
         Verdict::Admit { state, delay_ns } => {
-            place.swap(word, Word::of(state)).then_some(FastDecision::admitted(delay_ns))
+            cell.swap(word, Word::of(state)).then_some(FastDecision::admitted(delay_ns))
         }
         // Nothing is written: the account of an open word has begun.
         Verdict::Deny { wait_ns, .. } => Some(FastDecision::denied(wait_ns, 0)),
@@ -132,17 +139,17 @@ pub(super) fn decide<A: Account>(
 #[inline(never)]
 pub(super) fn decide_apart<A: Account>(
     account: &A,
-    place: &AtomicWord,
+    cell: &AtomicWord,
     word: Word,
     now: u64,
     cost: u32,
 ) -> Option<FastDecision> {
-    decide(account, place, word, now, cost)
+    decide(account, cell, word, now, cost)
 }
 
 /// The word and the hint of a key, and the rings of its arena.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct CellRef<'a> {
     pub(super) word: &'a AtomicWord,
     pub(super) hint: &'a Hint,
     pub(super) rings: &'a Rings,
@@ -152,7 +159,7 @@ pub(crate) struct Place<'a> {
 /// perhaps before.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
-    pub(super) place: Place<'a>,
+    pub(super) cell: CellRef<'a>,
     pub(super) word: Word,
     pub(super) now: u64,
 }
@@ -161,7 +168,7 @@ impl Seen<'_> {
     /// Whether the word is still the same, so that the slots that were read belong to it.
     #[inline]
     pub(super) fn stands(&self) -> bool {
-        self.place.word.load() == self.word
+        self.cell.word.load() == self.word
     }
 }
 
@@ -193,9 +200,9 @@ impl Proposal {
 
 /// A request, as the quotas of its key see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct Request {
     pub(crate) cost: u32,
-    pub(crate) kind: AskKind,
+    pub(crate) kind: RequestKind,
     /// How many nanoseconds ahead its permits may be, if they are reserved.
     pub(crate) within: u64,
     /// Only the answer is wanted: the request grants and writes nothing, and its cost may be zero.
@@ -203,7 +210,7 @@ pub(crate) struct Ask {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AskKind {
+pub(crate) enum RequestKind {
     /// Grants if possible. A queue may let the request wait.
     Acquire,
     /// Grants, now or ahead.
@@ -212,14 +219,14 @@ pub(crate) enum AskKind {
     Refused,
 }
 
-impl Ask {
+impl Request {
     #[inline(always)]
     pub(crate) const fn acquire(cost: u32) -> Self {
-        Self { cost, kind: AskKind::Acquire, within: 0, peeks: false }
+        Self { cost, kind: RequestKind::Acquire, within: 0, peeks: false }
     }
 
     pub(crate) const fn reserve(cost: u32, within: u64) -> Self {
-        Self { cost, kind: AskKind::Reserve, within, peeks: false }
+        Self { cost, kind: RequestKind::Reserve, within, peeks: false }
     }
 
     /// The same without a charge.

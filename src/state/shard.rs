@@ -9,7 +9,7 @@ use super::cell::{AtomicWord, Cell, Hint, Key, Word, time_of};
 use super::claims::{CellName, Cells, Claims, Part};
 use super::places::{Places, Taken};
 use super::plan::{Plans, Version};
-use super::request::{Ask, Place, Proposal, Seen};
+use super::request::{CellRef, Proposal, Request, Seen};
 use super::root::{Guard, Root};
 use super::sync::{AtomicU64, Ordering};
 use crate::clock::Clock;
@@ -46,14 +46,14 @@ impl Shared {
 /// A cell, which keeps its arena.
 pub(super) struct Kept {
     arena: Arc<Arena>,
-    place: usize,
+    index: usize,
 }
 
 impl Deref for Kept {
     type Target = Cell;
 
     fn deref(&self) -> &Cell {
-        self.arena.cell(self.place)
+        self.arena.cell(self.index)
     }
 }
 
@@ -62,7 +62,7 @@ impl Cells for Shared {
 
     fn cell(&self, name: CellName) -> Option<Kept> {
         let arena = self.shards[name.shard as usize].arenas().find(|arena| arena.number >= name.arena)?;
-        (arena.number == name.arena).then_some(Kept { arena, place: name.place as usize })
+        (arena.number == name.arena).then_some(Kept { arena, index: name.index as usize })
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Charged {
 /// The cell of a key.
 pub(super) struct Seat<'a> {
     pub(super) arena: Guard<'a, Arena>,
-    place: usize,
+    index: usize,
     /// Neither held nor frozen.
     word: Word,
     /// If the key has no permits, the time before which it gets none.
@@ -87,11 +87,11 @@ pub(super) struct Seat<'a> {
 
 impl Seat<'_> {
     fn cell(&self) -> &Cell {
-        self.arena.cell(self.place)
+        self.arena.cell(self.index)
     }
 
     pub(super) fn seen(&self) -> Seen<'_> {
-        Seen { place: self.arena.place_of(self.cell()), word: self.word, now: self.now }
+        Seen { cell: self.arena.cell_ref(self.cell()), word: self.word, now: self.now }
     }
 
     pub(super) fn version(&self, key: Key) -> &Version {
@@ -100,14 +100,14 @@ impl Seat<'_> {
 
     /// The answer to a request for at most as many permits as the limit.
     #[inline(always)]
-    fn propose(&self, key: Key, ask: Ask, mut left: Option<&mut PerQuota>) -> Proposal {
+    fn propose(&self, key: Key, request: Request, mut left: Option<&mut PerQuota>) -> Proposal {
         let plan = &self.version(key).plan;
         match self.vacant_until {
-            None => match plan.denied_by_hint(self.seen(), ask, left.as_deref_mut()) {
+            None => match plan.denied_by_hint(self.seen(), request, left.as_deref_mut()) {
                 Some((wait_ns, quota)) => Proposal::Deny { wait_ns, quota, word: None },
-                None => plan.propose(self.seen(), ask, left),
+                None => plan.propose(self.seen(), request, left),
             },
-            Some(not_before) => plan.propose_first(self.seen(), not_before, ask, left),
+            Some(not_before) => plan.propose_first(self.seen(), not_before, request, left),
         }
     }
 }
@@ -115,7 +115,7 @@ impl Seat<'_> {
 /// The answer to a request, which is so as soon as the word is swapped.
 pub(super) struct Prepared<'a> {
     pub(super) arena: Guard<'a, Arena>,
-    place: usize,
+    index: usize,
     old: Word,
     /// The same word, if it stays.
     new: Word,
@@ -129,12 +129,12 @@ impl Prepared<'_> {
     /// Swaps the word, if it still stands. Returns whether it did.
     pub(super) fn commit(&self) -> bool {
         // An answer that changes no word holds as of the load.
-        self.new == self.old || self.arena.cell(self.place).word.swap(self.old, self.new)
+        self.new == self.old || self.arena.cell(self.index).word.swap(self.old, self.new)
     }
 
     /// The part of a joint claim, of a cell in this shard.
     pub(super) fn part(&self, shard: usize) -> Part<'_> {
-        part(shard, &self.arena, self.place, self.old, self.new)
+        part(shard, &self.arena, self.index, self.old, self.new)
     }
 
     /// The word is swapped: the key has its place from now on.
@@ -144,10 +144,10 @@ impl Prepared<'_> {
 }
 
 /// A part of a claim: of a cell in this shard, in whatever life its key is.
-fn part(shard: usize, arena: &Arena, place: usize, old: Word, new: Word) -> Part<'_> {
+fn part(shard: usize, arena: &Arena, index: usize, old: Word, new: Word) -> Part<'_> {
     #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
-    let name = CellName { shard: shard as u32, arena: arena.number, place: place as u32 };
-    Part { name, cell: Some(arena.cell(place)), old, new, life: None }
+    let name = CellName { shard: shard as u32, arena: arena.number, index: index as u32 };
+    Part { name, cell: Some(arena.cell(index)), old, new, life: None }
 }
 
 /// There is no place for another key.
@@ -222,7 +222,7 @@ impl Shard {
         if !word.is_open() {
             return (None, false);
         }
-        let decided = version.plan.decide(root.place_of(cell), word, now(), cost, left);
+        let decided = version.plan.decide(root.cell_ref(cell), word, now(), cost, left);
         // Another thread swapped the word. The retry finds the key anew, because it may move.
         if decided.is_none() {
             back_off_once();
@@ -254,36 +254,43 @@ impl<'a> Context<'a> {
     /// claim perhaps. The key gets a cell if it has none, and takes a place if it gets its first
     /// permits. `None` if another thread was faster, or the cost is above the limit.
     #[inline(always)]
-    pub(super) fn prepare(self, key: Key, ask: Ask, left: Option<&mut PerQuota>) -> Result<Option<Prepared<'a>>, Full> {
+    pub(super) fn prepare(
+        self,
+        key: Key,
+        request: Request,
+        left: Option<&mut PerQuota>,
+    ) -> Result<Option<Prepared<'a>>, Full> {
         let mut taken = None;
         let root = self.shard.root.load();
         let found = match root.find(key) {
             // Any other word needs `seat`: it takes a place, finishes a claim, or moves the key.
-            Found::Cell(place, cell) => Some((place, cell.word.load(), None)).filter(|(_, word, _)| word.is_open()),
-            Found::End(end) if ask.cost <= root.plans.of(key).most => self.first_place(&root, end, key, &mut taken)?,
+            Found::Cell(index, cell) => Some((index, cell.word.load(), None)).filter(|(_, word, _)| word.is_open()),
+            Found::End(end) if request.cost <= root.plans.of(key).most => {
+                self.first_place(&root, end, key, &mut taken)?
+            }
             _ => None,
         };
         let seat = match found {
-            Some((place, word, vacant_until)) => Seat { arena: root, place, word, vacant_until, now: self.now() },
+            Some((index, word, vacant_until)) => Seat { arena: root, index, word, vacant_until, now: self.now() },
             // It takes no place.
-            None if ask.cost > root.plans.of(key).most => return Ok(None),
+            None if request.cost > root.plans.of(key).most => return Ok(None),
             None => self.seat(key, &mut taken)?,
         };
-        if ask.cost > seat.version(key).most {
+        if request.cost > seat.version(key).most {
             return Ok(None);
         }
-        let Some((decision, new, mark)) = seat.propose(key, ask, left).answer() else { return Ok(None) };
+        let Some((decision, new, mark)) = seat.propose(key, request, left).answer() else { return Ok(None) };
         let new = new.unwrap_or(seat.word);
         // The key has a place already, or gets no permit that needs one.
         if seat.vacant_until.is_none() || new == seat.word {
             taken = None;
         }
         let charged = Charged { mark, life: seat.cell().hint.life() };
-        let Seat { arena, place, word: old, .. } = seat;
-        Ok(Some(Prepared { arena, place, old, new, decision, charged, taken }))
+        let Seat { arena, index, word: old, .. } = seat;
+        Ok(Some(Prepared { arena, index, old, new, decision, charged, taken }))
     }
 
-    /// The place of a cell for a key that is not in this root, where its search ended. With it, the word
+    /// The index of a cell for a key that is not in this root, where its search ended. With it, the word
     /// of a new key, and the time before which it gets no permit. `None` if the way of
     /// [`seat`](Self::seat) is needed: the shard is due for a rebuild or in one, or another thread is
     /// faster.
@@ -350,11 +357,11 @@ impl<'a> Context<'a> {
             let root = self.shard.root.load().to_arc();
             let number = root.number;
             // If there is none, the root was swapped meanwhile.
-            let Some((arena, place)) = self.cell_of(root, key) else { continue };
+            let Some((arena, index)) = self.cell_of(root, key) else { continue };
             if arena.number > number {
                 self.keep_up(&self.shard.root.load());
             }
-            let word = arena.cell(place).word.load();
+            let word = arena.cell(index).word.load();
             if word.is_held() {
                 self.shared.finish(word);
                 continue;
@@ -366,17 +373,17 @@ impl<'a> Context<'a> {
             }
             // Who left the key behind had raised the floor before.
             let vacant_until = vacant_until.map(|time| time.max(self.shard.floor.load(Ordering::Acquire)));
-            return Ok(Seat { arena: Guard::of(&self.shard.root, arena), place, word, vacant_until, now: self.now() });
+            return Ok(Seat { arena: Guard::of(&self.shard.root, arena), index, word, vacant_until, now: self.now() });
         }
     }
 
     /// Begins the account of a new key that starts low and denies the request.
-    pub(super) fn open(self, key: Key, ask: Ask) {
+    pub(super) fn open(self, key: Key, request: Request) {
         let opened = |seat: &Seat<'_>| {
-            if seat.vacant_until.is_none() || ask.cost > seat.version(key).most {
+            if seat.vacant_until.is_none() || request.cost > seat.version(key).most {
                 return Some((None, ()));
             }
-            match seat.propose(key, ask, None) {
+            match seat.propose(key, request, None) {
                 Proposal::Deny { word, .. } => Some((word, ())),
                 Proposal::Admit { .. } => Some((None, ())),
                 Proposal::Lost => None,
@@ -409,7 +416,7 @@ impl<'a> Context<'a> {
                 // A held word names its claim, which has the state.
                 _ if word.is_held() => self.shared.finish(word),
                 (_, Some(cell)) if word.vacant_until().is_none() => {
-                    let seen = Seen { place: arena.place_of(cell), word, now: self.now() };
+                    let seen = Seen { cell: arena.cell_ref(cell), word, now: self.now() };
                     let looked = look(arena.plans.of(key), seen);
                     // Otherwise the word and the time are not of one instant.
                     if looked.is_some() && seen.stands() {
@@ -423,13 +430,13 @@ impl<'a> Context<'a> {
 
     /// The answer to a request, and whether the key has permits. Writes the permits left to `left`,
     /// and charges nothing.
-    pub(super) fn peek(self, key: Key, ask: Ask, left: &mut PerQuota) -> (Decision, bool) {
-        if let Some(decision) = self.look(key, |version, seen| version.peek(seen, ask, left)) {
+    pub(super) fn peek(self, key: Key, request: Request, left: &mut PerQuota) -> (Decision, bool) {
+        if let Some(decision) = self.look(key, |version, seen| version.peek(seen, request, left)) {
             return (decision.into(), true);
         }
         let (root, word, hint) = (self.shard.root.load(), AtomicWord::new(), Hint::new());
-        let place = Place { word: &word, hint: &hint, rings: &root.rings };
-        let peeked = root.plans.of(key).peek(Seen { place, word: Word::NEW, now: self.now() }, ask, left);
+        let cell = CellRef { word: &word, hint: &hint, rings: &root.rings };
+        let peeked = root.plans.of(key).peek(Seen { cell, word: Word::NEW, now: self.now() }, request, left);
         (peeked.expect("a new key has no word that changes").into(), false)
     }
 
@@ -473,7 +480,7 @@ impl<'a> Context<'a> {
                     // The key may be forgotten here, and asked again at the same reading, so that its
                     // word is the one that was seen. A swap would not notice the other life.
                     let shard = key.shard(self.shared.shards.len().ilog2());
-                    let part = part(shard, &seat.arena, seat.place, seat.word, new);
+                    let part = part(shard, &seat.arena, seat.index, seat.word, new);
                     let of_life = Part { life: Some(charged.life), ..part };
                     // If it fails, the word or the life has changed. The next round sees which.
                     if self.shared.claims.claim(self.shared, &mut [of_life]) {
@@ -494,14 +501,14 @@ impl<'a> Context<'a> {
     pub(super) fn collect(self, cells: Range<usize>, now: u64) -> Result<(), Option<u64>> {
         let mut earliest = None;
         for arena in self.shard.arenas() {
-            for place in cells.start..cells.end.min(cells.start + arena.len()) {
-                let Some(cell) = arena.allocated(place % arena.len()) else { continue };
+            for index in cells.start..cells.end.min(cells.start + arena.len()) {
+                let Some(cell) = arena.allocated(index % arena.len()) else { continue };
                 let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
                 // A vacant key has no place to give. A held or frozen word is another thread's.
                 if !word.is_open() {
                     continue;
                 }
-                let over_at = arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
+                let over_at = arena.plans.of(key).plan.over_at(arena.cell_ref(cell), word);
                 // If the swap fails, the key is in use, and the look goes on with the next.
                 if over_at > now {
                     // Of a word that has changed it is any number.

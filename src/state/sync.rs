@@ -34,13 +34,13 @@ mod record {
         }
 
         pub(in crate::state) fn write(&self, words: [u64; N]) {
-            for (place, word) in self.0.iter().zip(words) {
-                place.store(word, Ordering::Relaxed);
+            for (cell, word) in self.0.iter().zip(words) {
+                cell.store(word, Ordering::Relaxed);
             }
         }
 
         pub(in crate::state) fn read(&self) -> [u64; N] {
-            self.0.each_ref().map(|place| place.load(Ordering::Relaxed))
+            self.0.each_ref().map(|cell| cell.load(Ordering::Relaxed))
         }
     }
 }

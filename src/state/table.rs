@@ -68,11 +68,11 @@ pub(crate) struct Refundable {
 pub(crate) const THE_KEY: Fingerprint = Fingerprint::new(0, 0);
 
 impl Table {
-    /// A table for up to `key_cap` keys, with room for `expected_keys`. Each slot has validated
+    /// A table for up to `key_cap` keys, with room for `expected_keys`. Each group has validated
     /// quotas; the slot of a key is the plan of its fingerprint.
-    pub(crate) fn new(slots: &[&[Quota]], key_cap: usize, expected_keys: usize) -> Self {
+    pub(crate) fn new(groups: &[&[Quota]], key_cap: usize, expected_keys: usize) -> Self {
         let shard_bits = (key_cap / KEYS_A_SHARD).checked_ilog2().unwrap_or(0).min(MOST_SHARD_BITS);
-        Self::with_shards(slots, shard_bits, key_cap, expected_keys)
+        Self::with_shards(groups, shard_bits, key_cap, expected_keys)
     }
 
     /// A table for one key, which always has a place.
@@ -80,8 +80,8 @@ impl Table {
         Self::with_shards(&[quotas], 0, usize::MAX, 1)
     }
 
-    fn with_shards(slots: &[&[Quota]], shard_bits: u32, key_cap: usize, expected_keys: usize) -> Self {
-        let plans = Arc::new(Plans::new(slots));
+    fn with_shards(groups: &[&[Quota]], shard_bits: u32, key_cap: usize, expected_keys: usize) -> Self {
+        let plans = Arc::new(Plans::new(groups));
         let shard = || CachePadded(Shard::new(Arc::clone(&plans), expected_keys.div_ceil(1 << shard_bits)));
         Self {
             shared: Shared {
@@ -133,9 +133,9 @@ impl Table {
         self.shards()[self.shards().len() - 1].plans()
     }
 
-    /// The current version of a slot.
-    pub(crate) fn version(&self, slot: usize) -> Arc<Version> {
-        Arc::clone(&self.plans().all[slot])
+    /// The current version of a group.
+    pub(crate) fn version(&self, group: usize) -> Arc<Version> {
+        Arc::clone(&self.plans().all[group])
     }
 
     /// Reads the current version for a key.
@@ -265,8 +265,7 @@ impl Table {
         let mut counts = TableCounts { live_keys: 0, cells: 0 };
         for shard in self.shards() {
             for key in shard.keys() {
-                let is_live =
-                    |version: &Version, seen: Seen<'_>| version.plan.over_at(seen.place, seen.word) > seen.now;
+                let is_live = |version: &Version, seen: Seen<'_>| version.plan.over_at(seen.cell, seen.word) > seen.now;
                 let live = self.with_shard(shard, clock).look(key, |version, seen| Some(is_live(version, seen)));
                 counts.cells += usize::from(live.is_some());
                 counts.live_keys += usize::from(live == Some(true));
@@ -310,21 +309,21 @@ impl Table {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the quotas of a slot, or of one key, to validated ones of the same algorithm. Keys keep
+    /// Sets the quotas of a group, or of one key, to validated ones of the same algorithm. Keys keep
     /// their permits. Each request that begins afterwards is decided by them.
     ///
     /// A change to the quotas that there are costs nothing.
-    pub(crate) fn change(&self, slot: usize, scope: Scope, quotas: &[Quota], clock: &dyn Clock) {
+    pub(crate) fn change(&self, group: usize, scope: Scope, quotas: &[Quota], clock: &dyn Clock) {
         if let Scope::Key(fingerprint) = scope {
             self.change_own(Key::of(fingerprint), Some(quotas), clock);
             return;
         }
         let _turn = self.turn();
         let plans = self.plans();
-        if *plans.all[slot].quotas != *quotas {
+        if *plans.all[group].quotas != *quotas {
             let version = plans.version(quotas);
             for shard in self.shards() {
-                self.with_shard(shard, clock).set_plans(|plans| plans.with(slot, &version));
+                self.with_shard(shard, clock).set_plans(|plans| plans.with(group, &version));
             }
         }
     }
@@ -357,7 +356,7 @@ impl Table {
         }
     }
 
-    /// Takes the own quotas of a key away, so that it has those of its slot. Returns whether it had
+    /// Takes the own quotas of a key away, so that it has those of its group. Returns whether it had
     /// any.
     pub(crate) fn unset(&self, fingerprint: Fingerprint, clock: &dyn Clock) -> bool {
         self.change_own(Key::of(fingerprint), None, clock)

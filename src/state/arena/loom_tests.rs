@@ -43,9 +43,9 @@ fn loom_arena_no_key_is_inserted_behind_the_sweep() {
         };
         sweeps.into_iter().for_each(|sweep| assert!(sweep.join().is_ok()));
         while !arena.sweep_page(close) {}
-        assert!((0..arena.len()).all(|place| is_closed(arena.cell(place))));
-        if let Some(place) = inserted {
-            assert!(arena.cell(place).word.load().is_frozen());
+        assert!((0..arena.len()).all(|index| is_closed(arena.cell(index))));
+        if let Some(index) = inserted {
+            assert!(arena.cell(index).word.load().is_frozen());
         }
     });
 }
@@ -59,7 +59,7 @@ fn loom_arena_a_sweep_has_ended_when_each_cell_is_closed() {
         assert!(arena.insert(end, KEY));
         let sweep = |arena: &Arena| {
             if arena.sweep_page(close) {
-                assert!((0..arena.len()).all(|place| is_closed(arena.cell(place))));
+                assert!((0..arena.len()).all(|index| is_closed(arena.cell(index))));
             }
         };
         let here = Arc::clone(&arena);

@@ -5,11 +5,11 @@ use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 
 #[test]
 fn no_tag_is_that_of_an_empty_or_sealed_cell() {
-    for slot in 0..16 {
+    for group in 0..16 {
         for high in [0, u64::MAX << 4] {
-            let key = Key::of(Fingerprint { low: 0, high: high & !SLOT | slot });
+            let key = Key::of(Fingerprint { low: 0, high: high & !GROUP | group });
             assert!(key.tag > 1);
-            assert_eq!(key.slot() as u64, slot);
+            assert_eq!(key.group() as u64, group);
             assert_eq!(key.shard(0), 0);
         }
     }
@@ -53,7 +53,7 @@ fn check_places(name: &str, seed: u64, keys: &[Key]) {
             assert!((share / 2..share * 2).contains(&keys.len()), "{name}, seed {seed}: {} keys", keys.len());
             let mut taken = vec![false; keys.len() * 16 / 13];
             for key in keys {
-                let mut at = key.place(taken.len());
+                let mut at = key.home(taken.len());
                 looked_at += 1;
                 while core::mem::replace(&mut taken[at], true) {
                     at = (at + 1) % taken.len();

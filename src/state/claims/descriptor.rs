@@ -12,7 +12,7 @@ pub(crate) struct CellName {
     pub(in crate::state) shard: u32,
     /// The number of the arena in its shard.
     pub(in crate::state) arena: u64,
-    pub(in crate::state) place: u32,
+    pub(in crate::state) index: u32,
 }
 
 /// One cell of a claim. Neither word is held or frozen.
@@ -108,11 +108,11 @@ impl Descriptor {
 
     /// Publishes the claim, with the caller as its first worker.
     pub(super) fn publish(&self, serial: u32, parts: &[Part<'_>]) {
-        for (place, part) in parts.iter().enumerate() {
+        for (index, part) in parts.iter().enumerate() {
             debug_assert!([part.old, part.new].iter().all(|word| !word.is_held() && !word.is_frozen()));
-            self.parts[place].write(part.pack());
+            self.parts[index].write(part.pack());
             // The store of the state releases it.
-            self.winners[place].store(0, Ordering::Relaxed);
+            self.winners[index].store(0, Ordering::Relaxed);
         }
         #[expect(clippy::cast_possible_truncation, reason = "there are as many winners")]
         let state = State { serial, workers: 1, parts: parts.len() as u32, phase: Phase::Undecided };
@@ -137,18 +137,18 @@ impl Descriptor {
     }
 
     /// A part. Its cell is to be found by its name.
-    pub(super) fn part(&self, place: usize) -> Part<'_> {
-        Part::unpack(self.parts[place].read())
+    pub(super) fn part(&self, index: usize) -> Part<'_> {
+        Part::unpack(self.parts[index].read())
     }
 
     /// The first installation of a part; zero if there is none.
-    pub(super) fn winner(&self, place: usize) -> u64 {
-        self.winners[place].load(Ordering::Acquire)
+    pub(super) fn winner(&self, index: usize) -> u64 {
+        self.winners[index].load(Ordering::Acquire)
     }
 
     /// Records an installation of a part, if it is the first.
-    pub(super) fn record(&self, place: usize, installation: u64) {
-        let _ = self.winners[place].compare_exchange(0, installation, Ordering::Release, Ordering::Relaxed);
+    pub(super) fn record(&self, index: usize, installation: u64) {
+        let _ = self.winners[index].compare_exchange(0, installation, Ordering::Release, Ordering::Relaxed);
     }
 
     /// Decides the claim, unless another worker has. Returns what was decided.
@@ -180,15 +180,15 @@ impl Descriptor {
 
 impl Part<'_> {
     pub(super) fn pack(&self) -> [u64; 7] {
-        let CellName { shard, arena, place } = self.name;
+        let CellName { shard, arena, index } = self.name;
         let ([old, old_high], [new, new_high]) = (self.old.halves(), self.new.halves());
         let life = self.life.unwrap_or(ANY_LIFE);
-        [u64::from(shard) << 32 | u64::from(place), arena, old, old_high, new, new_high, life]
+        [u64::from(shard) << 32 | u64::from(index), arena, old, old_high, new, new_high, life]
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "two halves")]
     pub(super) fn unpack([name, arena, old, old_high, new, new_high, life]: [u64; 7]) -> Self {
-        let name = CellName { shard: (name >> 32) as u32, arena, place: name as u32 };
+        let name = CellName { shard: (name >> 32) as u32, arena, index: name as u32 };
         let (old, new) = (Word::of_halves([old, old_high]), Word::of_halves([new, new_high]));
         Self { name, cell: None, old, new, life: Some(life).filter(|&life| life != ANY_LIFE) }
     }

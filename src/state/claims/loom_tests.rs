@@ -18,7 +18,7 @@ impl<'a> Cells for &'a Shelf {
     type Cell = &'a Cell;
 
     fn cell(&self, name: CellName) -> Option<&'a Cell> {
-        Some(self.arena.cell(name.place as usize))
+        Some(self.arena.cell(name.index as usize))
     }
 }
 
@@ -31,24 +31,24 @@ impl Shelf {
             arena: Arena::new(0, Arc::new(Plans::new(&[&[Quota::per_second(1)]])), 4, 0),
             claims: Claims::new(),
         };
-        assert!((0..3).all(|place| shelf.word(place).swap(Word::NEW, Word::of(START))));
+        assert!((0..3).all(|index| shelf.word(index).swap(Word::NEW, Word::of(START))));
         Arc::new(shelf)
     }
 
     /// Freezes a word, as a rebuild does, and returns it.
-    fn freeze(&self, place: usize) -> Word {
+    fn freeze(&self, index: usize) -> Word {
         loop {
-            let word = self.word(place).load();
+            let word = self.word(index).load();
             if word.is_held() {
                 self.claims.finish(&self, word);
-            } else if word.is_frozen() || self.word(place).swap(word, word.frozen()) {
+            } else if word.is_frozen() || self.word(index).swap(word, word.frozen()) {
                 return word.frozen();
             }
         }
     }
 
-    fn word(&self, place: usize) -> &crate::state::cell::AtomicWord {
-        &self.arena.cell(place).word
+    fn word(&self, index: usize) -> &crate::state::cell::AtomicWord {
+        &self.arena.cell(index).word
     }
 
     /// A claim, as if the words had been loaded at the start.
@@ -58,7 +58,7 @@ impl Shelf {
 
     fn claim_from(&self, places: [usize; 2], old: [u128; 2]) -> bool {
         let part = |nth: usize| Part {
-            name: CellName { shard: 0, arena: 0, place: u32::try_from(places[nth]).unwrap() },
+            name: CellName { shard: 0, arena: 0, index: u32::try_from(places[nth]).unwrap() },
             cell: Some(self.arena.cell(places[nth])),
             old: Word::of(old[nth]),
             new: Word::of(old[nth] + 1),
@@ -72,22 +72,22 @@ impl Shelf {
         granted
     }
 
-    fn peek(&self, place: usize) -> Word {
+    fn peek(&self, index: usize) -> Word {
         loop {
-            let word = self.word(place).load();
+            let word = self.word(index).load();
             if !word.is_held() {
                 return word;
             }
             self.claims.finish(&self, word);
-            assert!(self.word(place).load() != word);
+            assert!(self.word(index).load() != word);
         }
     }
 
     /// A plain request.
-    fn swap(&self, place: usize, to: impl Fn(u128) -> u128) {
+    fn swap(&self, index: usize, to: impl Fn(u128) -> u128) {
         loop {
-            let word = self.peek(place);
-            if self.word(place).swap(word, Word::of(to(word.state()))) {
+            let word = self.peek(index);
+            if self.word(index).swap(word, Word::of(to(word.state()))) {
                 return;
             }
         }
@@ -95,8 +95,8 @@ impl Shelf {
 
     /// What was added to each word. None is held.
     fn sums(&self) -> [u128; 3] {
-        core::array::from_fn(|place| {
-            let word = self.word(place).load();
+        core::array::from_fn(|index| {
+            let word = self.word(index).load();
             assert!(!word.is_held());
             word.state() - START
         })

@@ -20,12 +20,12 @@ impl<'a> Cells for &'a Shelf {
     type Cell = &'a Cell;
 
     fn cell(&self, name: CellName) -> Option<&'a Cell> {
-        self.cells.get(name.place as usize)
+        self.cells.get(name.index as usize)
     }
 }
 
-fn name(place: usize) -> CellName {
-    CellName { shard: 1, arena: 2, place: u32::try_from(place).unwrap() }
+fn name(index: usize) -> CellName {
+    CellName { shard: 1, arena: 2, index: u32::try_from(index).unwrap() }
 }
 
 impl Shelf {
@@ -36,22 +36,22 @@ impl Shelf {
     }
 
     /// The word of a cell, once no claim has it.
-    fn peek(&self, place: usize) -> Word {
+    fn peek(&self, index: usize) -> Word {
         loop {
-            let word = self.cells[place].word.load();
+            let word = self.cells[index].word.load();
             if !word.is_held() {
                 return word;
             }
             self.claims.finish(&self, word);
-            assert!(self.cells[place].word.load() != word);
+            assert!(self.cells[index].word.load() != word);
         }
     }
 
     /// A plain request.
-    fn add(&self, place: usize, sum: i128) {
+    fn add(&self, index: usize, sum: i128) {
         loop {
-            let word = self.peek(place);
-            if self.cells[place].word.swap(word, plus(word, sum)) {
+            let word = self.peek(index);
+            if self.cells[index].word.swap(word, plus(word, sum)) {
                 return;
             }
         }
@@ -59,14 +59,14 @@ impl Shelf {
 
     /// Tries a claim once, as of the words that stand.
     fn claim(&self, sums: &[(usize, i128)]) -> bool {
-        let loaded: Vec<_> = sums.iter().map(|&(place, _)| self.peek(place)).collect();
+        let loaded: Vec<_> = sums.iter().map(|&(index, _)| self.peek(index)).collect();
         !loaded.iter().any(|word| word.is_frozen()) && self.claim_from(&loaded, sums)
     }
 
     fn claim_from(&self, old: &[Word], sums: &[(usize, i128)]) -> bool {
-        let part = |(&old, &(place, sum)): (&Word, &(usize, i128))| Part {
-            name: name(place),
-            cell: Some(&self.cells[place]),
+        let part = |(&old, &(index, sum)): (&Word, &(usize, i128))| Part {
+            name: name(index),
+            cell: Some(&self.cells[index]),
             old,
             new: plus(old, sum),
             life: None,
@@ -75,10 +75,10 @@ impl Shelf {
     }
 
     /// Freezes a word as a rebuild does.
-    fn freeze(&self, place: usize) {
+    fn freeze(&self, index: usize) {
         loop {
-            let word = self.peek(place);
-            if self.cells[place].word.swap(word, word.frozen()) {
+            let word = self.peek(index);
+            if self.cells[index].word.swap(word, word.frozen()) {
                 return;
             }
         }
@@ -119,10 +119,10 @@ fn stopped<'scope, T: Send + 'scope>(
 #[test]
 fn a_claim_swaps_all_words_or_none() {
     let shelf = Shelf::new(8);
-    let all: Vec<_> = (0..8).rev().map(|place| (place, 1 + i128::try_from(place).unwrap())).collect();
+    let all: Vec<_> = (0..8).rev().map(|index| (index, 1 + i128::try_from(index).unwrap())).collect();
     assert!(shelf.claim(&all));
     assert_eq!(shelf.sums(), [1, 2, 3, 4, 5, 6, 7, 8]);
-    let loaded: Vec<_> = (0..8).rev().map(|place| shelf.peek(place)).collect();
+    let loaded: Vec<_> = (0..8).rev().map(|index| shelf.peek(index)).collect();
     shelf.add(4, -3);
     assert!(!shelf.claim_from(&loaded, &all));
     assert_eq!(shelf.sums(), [1, 2, 3, 4, 2, 6, 7, 8]);
@@ -195,7 +195,7 @@ fn helpers_that_come_late_do_no_harm() {
             let shelf = Shelf::new(2);
             let ended = scope(|scope| {
                 let owner = stopped(scope, steps, || shelf.claim(&[(0, 1), (1, 1)]))?;
-                let help = || [0, 1].map(|place| shelf.peek(place));
+                let help = || [0, 1].map(|index| shelf.peek(index));
                 let Some(helper) = stopped(scope, helping, help) else { return Some(true) };
                 let granted = shelf.peek(0) == Word::of(START + 1);
                 if granted {
@@ -248,7 +248,7 @@ fn a_helper_of_an_aborted_claim_comes_late() {
             shelf.add(2, -5);
             assert!(!owner.finish(), "it was aborted");
             assert!(shelf.claim(&sums));
-            sums.iter().for_each(|&(place, _)| shelf.add(place, -1));
+            sums.iter().for_each(|&(index, _)| shelf.add(index, -1));
             helper.finish();
             assert_eq!(shelf.sums(), [0; 3]);
             false

@@ -23,13 +23,13 @@ impl<L: Layout> LogPlan<L> {
             refunded += taken;
         }
         if refunded == 0 || stamp + self.window() <= view.kept_by() {
-            // Later claims may have written over the slots since the word was loaded.
+            // Later grants may have written over the slots since the word was loaded.
             return seen.stands().then_some((seen.word, 0));
         }
         permits.retain(|&(_, granted)| granted > 0);
         // Before the swap: under the word to come, a request may fit earlier than the hint tells.
-        seen.place.hint.turn_off();
-        Some((copied(self.layout, seen.place.rings, &view, &permits), refunded))
+        seen.cell.hint.turn_off();
+        Some((copied(self.layout, seen.cell.rings, &view, &permits), refunded))
     }
 
     /// The word of the log under other quotas in another arena, as far as its permits may ever count.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::kit::{Answer, plan};
 use super::*;
 use crate::state::cell::{AtomicWord, Hint};
-use crate::state::request::Place;
+use crate::state::request::CellRef;
 use crate::state::sync::Ordering;
 use crate::sync::check_model;
 
@@ -17,7 +17,7 @@ const ORIGIN: u64 = 1 << 60;
 /// An operation of a thread.
 #[derive(Clone, Copy)]
 enum Step {
-    Ask(u32),
+    Request(u32),
     /// Refunds the last permit of this thread.
     Refund,
     /// Asks again if a permit is left. No other thread may take it.
@@ -28,7 +28,7 @@ enum Step {
     Tick(u64),
 }
 
-use Step::{Ask, AskForLast, Refund, Status, Tick};
+use Step::{AskForLast, Refund, Request, Status, Tick};
 
 struct Model {
     word: AtomicWord,
@@ -62,11 +62,11 @@ impl Model {
         }
     }
 
-    fn attempt<T>(&self, mut once: impl FnMut(Place<'_>, Word, u64) -> Option<T>) -> T {
-        let place = Place { word: &self.word, hint: &self.hint, rings: &self.rings };
+    fn attempt<T>(&self, mut once: impl FnMut(CellRef<'_>, Word, u64) -> Option<T>) -> T {
+        let cell = CellRef { word: &self.word, hint: &self.hint, rings: &self.rings };
         loop {
-            let word = place.word.load();
-            match once(place, word, self.clock.load(Ordering::Acquire)) {
+            let word = cell.word.load();
+            match once(cell, word, self.clock.load(Ordering::Acquire)) {
                 Some(answer) => return answer,
                 None => loom::thread::yield_now(),
             }
@@ -80,21 +80,21 @@ impl Model {
                 Tick(time) => {
                     self.clock.fetch_add(time, Ordering::AcqRel);
                 }
-                Ask(cost) => last = self.ask(cost).or(last),
+                Request(cost) => last = self.ask(cost).or(last),
                 AskForLast => {
-                    let left = self.attempt(|place, word, now| self.plan.left(place, word, now));
+                    let left = self.attempt(|cell, word, now| self.plan.left(cell, word, now));
                     assert!(left.first().remaining == 0 || self.ask(1).is_some());
                 }
-                Status => self.attempt(|place, word, now| {
+                Status => self.attempt(|cell, word, now| {
                     let mut left = crate::decision::PerQuota::NONE;
-                    if let Some((wait_ns, _)) = self.plan.denied_by_hint(Seen { place, word, now }, Some(&mut left)) {
+                    if let Some((wait_ns, _)) = self.plan.denied_by_hint(Seen { cell, word, now }, Some(&mut left)) {
                         assert_eq!((left.first().next_after_ns, left.first().reset_after_ns), (wait_ns, wait_ns));
                     }
                     Some(())
                 }),
                 Refund => {
                     let Some((stamp, cost)) = last.take() else { continue };
-                    let refunded = self.attempt(|place, word, now| self.plan.take_back(place, word, now, cost, stamp));
+                    let refunded = self.attempt(|cell, word, now| self.plan.take_back(cell, word, now, cost, stamp));
                     if refunded > 0 {
                         assert_eq!(refunded, cost);
                         let mut granted = self.granted.lock().unwrap();
@@ -108,9 +108,9 @@ impl Model {
 
     fn ask(&self, cost: u32) -> Option<(u64, u32)> {
         let mut reading = 0;
-        let answer = self.attempt(|place, word, now| {
+        let answer = self.attempt(|cell, word, now| {
             reading = now;
-            self.plan.decide(place, word, now, cost, 0)
+            self.plan.decide(cell, word, now, cost, 0)
         });
         match answer {
             Answer::Admitted { stamp, .. } => {
@@ -142,12 +142,12 @@ impl Model {
             assert!(live + cost > self.limit, "denied {cost} at {reading}: {ever:?}");
         }
         // And those that stand are what the word and the ring have.
-        let place = Place { word: &self.word, hint: &self.hint, rings: &self.rings };
+        let cell = CellRef { word: &self.word, hint: &self.hint, rings: &self.rings };
         let now = self.clock.load(Ordering::Acquire);
-        let word = place.word.load();
+        let word = cell.word.load();
         let time = now.max(Permits::unpack(word).newest);
         let live: u32 = granted.iter().filter(|&&(stamp, _)| stamp + self.window > time).map(|&(_, cost)| cost).sum();
-        assert_eq!(self.plan.left(place, word, now).unwrap().first().remaining, self.limit - live);
+        assert_eq!(self.plan.left(cell, word, now).unwrap().first().remaining, self.limit - live);
         // The next request is decided by them, whatever hint was left.
         drop(granted);
         assert_eq!(self.ask(1).is_some(), live < self.limit);
@@ -175,17 +175,17 @@ fn explore(limit: u32, window: u64, first: &'static [Step], threads: &'static [&
     });
 }
 
-const ONE: Step = Ask(1);
+const ONE: Step = Request(1);
 const TICK: Step = Tick(1);
 
 #[test]
-fn loom_word_two_claims_of_one_ring() {
+fn loom_word_two_grants_of_one_ring() {
     explore(2, 2, &[ONE, TICK, ONE, TICK], &[&[ONE, TICK, ONE], &[ONE, TICK, ONE]]);
 }
 
 #[test]
-fn loom_word_a_claim_beside_a_larger_one() {
-    explore(3, 2, &[ONE, ONE, ONE, Tick(2)], &[&[Ask(2), TICK, ONE], &[ONE, TICK, ONE]]);
+fn loom_word_a_grant_beside_a_larger_one() {
+    explore(3, 2, &[ONE, ONE, ONE, Tick(2)], &[&[Request(2), TICK, ONE], &[ONE, TICK, ONE]]);
 }
 
 #[test]
@@ -194,12 +194,12 @@ fn loom_word_a_late_spill_finds_the_slot_taken() {
 }
 
 #[test]
-fn loom_word_a_ring_that_grows_beside_claims() {
+fn loom_word_a_ring_that_grows_beside_grants() {
     explore(6, 2, &[ONE, ONE, ONE], &[&[ONE, ONE], &[ONE, TICK, ONE]]);
 }
 
 #[test]
-fn loom_word_a_refund_beside_claims() {
+fn loom_word_a_refund_beside_grants() {
     explore(2, 3, &[ONE], &[&[ONE, Refund, TICK, ONE], &[ONE, TICK, ONE]]);
 }
 
@@ -214,12 +214,12 @@ fn loom_word_a_refund_that_was_seen_is_not_denied_by_a_hint() {
 }
 
 #[test]
-fn loom_word_a_hint_beside_claims() {
+fn loom_word_a_hint_beside_grants() {
     explore(1, 1, &[ONE], &[&[ONE, TICK, ONE], &[ONE, TICK, ONE]]);
 }
 
 #[test]
-fn loom_word_a_status_by_a_hint_beside_claims() {
+fn loom_word_a_status_by_a_hint_beside_grants() {
     explore(1, 1, &[ONE, ONE], &[&[Status, Status], &[TICK, ONE, ONE]]);
 }
 
@@ -229,6 +229,6 @@ fn loom_word_two_refunds() {
 }
 
 #[test]
-fn loom_word_a_denial_beside_claims_that_overwrite_its_slot() {
+fn loom_word_a_denial_beside_grants_that_overwrite_its_slot() {
     explore(2, 2, &[ONE, TICK, ONE], &[&[TICK, ONE, TICK, ONE], &[ONE, ONE]]);
 }

@@ -20,7 +20,7 @@ pub(in crate::state) struct Bound {
     pub(in crate::state) limit: u32,
     /// In steps.
     pub(in crate::state) window: u64,
-    /// Its place in the given order.
+    /// Its index in the given order.
     pub(in crate::state) quota: u8,
 }
 

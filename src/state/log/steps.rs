@@ -24,7 +24,7 @@
 //! Numbers in slots do not wrap. A ring belongs to words of one epoch of 2^32 steps. A ring whose
 //! total would exceed 31 bits is copied, and what counts, at most 2^30, is counted anew.
 
-use super::{Claim, Layout, LogPlan, LogState, RingRef, View, bisect};
+use super::{Grant, Layout, LogPlan, LogState, RingRef, View, bisect};
 use crate::quota::Quota;
 use crate::state::cell::{TIME_ZERO, Word};
 use crate::state::ring::Rings;
@@ -175,8 +175,8 @@ impl Layout for Steps {
         all.into_iter()
     }
 
-    fn continued(view: &View<'_, Self>, claim: Claim, _: u64, free_below: u64) -> Option<LogState> {
-        let (state, Claim { cost, stamp, .. }) = (view.state, claim);
+    fn continued(view: &View<'_, Self>, grant: Grant, _: u64, free_below: u64) -> Option<LogState> {
+        let (state, Grant { cost, stamp, .. }) = (view.state, grant);
         if stamp == state.newest {
             return Some(LogState { run: state.run.saturating_add(cost), ..state });
         }

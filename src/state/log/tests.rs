@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::kit::{Answer, plan};
 use super::*;
 use crate::state::cell::{AtomicWord, Hint};
-use crate::state::request::{Algorithm, Place};
+use crate::state::request::{Algorithm, CellRef};
 
 mod packing;
 
@@ -39,7 +39,7 @@ impl Naive {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Ask {
+    Request {
         cost: u32,
         within: u64,
     },
@@ -55,7 +55,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => (1..4_u32, prop_oneof![3 => Just(0), 1 => 0..30_u64]).prop_map(|(cost, within)| Step::Ask { cost, within }),
+        6 => (1..4_u32, prop_oneof![3 => Just(0), 1 => 0..30_u64]).prop_map(|(cost, within)| Step::Request { cost, within }),
         4 => (0..12_u64).prop_map(Step::Wait),
         1 => (30..70_u64).prop_map(Step::Wait),
         2 => any::<prop::sample::Index>().prop_map(Step::Refund),
@@ -87,22 +87,22 @@ proptest! {
         let (mut naive, mut now, mut receipts) = (Naive::default(), ORIGIN, Vec::new());
         let mut stalled = Vec::new();
         for step in steps {
-            let place = Place { word: &arena.0, hint: &arena.2, rings: &arena.1 };
-            let word = place.word.load();
+            let cell = CellRef { word: &arena.0, hint: &arena.2, rings: &arena.1 };
+            let word = cell.word.load();
             match step {
                 Step::Wait(time) => now += time,
-                Step::Ask { cost, within } => {
+                Step::Request { cost, within } => {
                     let cost = (cost * costs).min(least);
                     let within = within.min(plan.window());
                     let fits_at = naive.fits_at(&quotas, now, cost);
-                    match done(plan.decide(place, word, now, cost, within)) {
+                    match done(plan.decide(cell, word, now, cost, within)) {
                         Answer::Denied { wait_ns, quota } => {
                             prop_assert_eq!(now + wait_ns, fits_at - within);
                             prop_assert!(fits_at > now + within, "it fits");
                             let (limit, window) = quotas[quota as usize];
                             let denies = naive.live(window, fits_at - 1) + cost as usize > limit as usize;
                             prop_assert!(denies || fits_at == naive.reserved_until, "quota {quota}");
-                            prop_assert_eq!(place.word.load(), word, "a denial writes nothing");
+                            prop_assert_eq!(cell.word.load(), word, "a denial writes nothing");
                         }
                         Answer::Admitted { stamp, delay_ns } => {
                             prop_assert_eq!((stamp, delay_ns), (fits_at, fits_at - now));
@@ -116,7 +116,7 @@ proptest! {
                 Step::Refund(which) => {
                     if receipts.is_empty() { continue }
                     let (stamp, cost) = receipts.swap_remove(which.index(receipts.len()));
-                    let refunded = done(plan.take_back(place, word, now, cost, stamp));
+                    let refunded = done(plan.take_back(cell, word, now, cost, stamp));
                     let newest = naive.permits.last().copied().unwrap_or(0);
                     let time = if now < naive.reserved_until { now } else { now.max(newest) };
                     let is_live = stamp + plan.window() > time;
@@ -132,7 +132,7 @@ proptest! {
                 }
                 Step::Left => {
                     let cost = costs.min(least);
-                    let (look, left) = plan.seen(place, word, now, cost).unwrap();
+                    let (look, left) = plan.seen(cell, word, now, cost).unwrap();
                     let fits_at = naive.fits_at(&quotas, now, cost);
                     match look {
                         Answer::Admitted { delay_ns, .. } => prop_assert_eq!((fits_at, 0), (now, delay_ns)),
@@ -151,16 +151,16 @@ proptest! {
                     }
                 }
                 Step::Move => {
-                    prop_assert!(place.word.swap(word, word.frozen()));
+                    prop_assert!(cell.word.swap(word, word.frozen()));
                     let rings = Rings::with_room(1 << 14);
-                    let moved = plan.moved(Seen { place, word: word.frozen(), now }, &plan, &rings);
+                    let moved = plan.moved(Seen { cell, word: word.frozen(), now }, &plan, &rings);
                     let next = AtomicWord::new();
                     prop_assert!(next.swap(Word::NEW, moved));
                     arena = (next, rings, Hint::new());
                     stalled.clear();
                 }
                 Step::Stall => {
-                    let view = View::of(plan.layout, Seen { place, word, now });
+                    let view = View::of(plan.layout, Seen { cell, word, now });
                     let spills = view.state.run < u32::try_from(view.ring.len()).unwrap()
                         && view.state.newest + plan.window() > view.passed;
                     if spills {
@@ -169,8 +169,8 @@ proptest! {
                 }
                 Step::Resume => {
                     let Some((old, then)) = stalled.pop() else { continue };
-                    super::spill(&View::of(plan.layout, Seen { place, word: old, now: then }));
-                    prop_assert_eq!(place.word.load(), word, "a spill leaves the word");
+                    super::spill(&View::of(plan.layout, Seen { cell, word: old, now: then }));
+                    prop_assert_eq!(cell.word.load(), word, "a spill leaves the word");
                 }
             }
         }
@@ -181,16 +181,16 @@ proptest! {
     fn a_cost_above_a_run_is_granted_whole(costs in prop::collection::vec((1..400_u32, 0..300_u64), 1..40)) {
         let (limit, window) = (500, 1000);
         let (plan, word, rings) = (plan(&[(limit, window)]), AtomicWord::new(), Rings::with_room(1 << 18));
-        let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
+        let cell = CellRef { word: &word, hint: &Hint::new(), rings: &rings };
         let (mut naive, mut now) = (Naive::default(), ORIGIN);
         for (cost, wait) in costs {
             now += wait;
-            let admitted = matches!(done(plan.decide(place, word.load(), now, cost, 0)), Answer::Admitted { .. });
+            let admitted = matches!(done(plan.decide(cell, word.load(), now, cost, 0)), Answer::Admitted { .. });
             prop_assert_eq!(admitted, naive.fits(&[(limit, window)], now, cost));
             if admitted {
                 naive.permits.extend((0..cost).map(|_| now));
             }
-            let left = plan.left(place, word.load(), now).unwrap().first();
+            let left = plan.left(cell, word.load(), now).unwrap().first();
             prop_assert_eq!(left.remaining as usize, limit as usize - naive.live(window, now));
         }
     }
@@ -199,9 +199,9 @@ proptest! {
 #[test]
 fn one_permit_takes_no_ring() {
     let (plan, word, rings) = (plan(&[(9, 100)]), AtomicWord::new(), Rings::with_room(64));
-    let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
+    let cell = CellRef { word: &word, hint: &Hint::new(), rings: &rings };
     for now in [ORIGIN, ORIGIN + 100, ORIGIN + 250] {
-        assert!(matches!(done(plan.decide(place, word.load(), now, 3, 0)), Answer::Admitted { .. }));
+        assert!(matches!(done(plan.decide(cell, word.load(), now, 3, 0)), Answer::Admitted { .. }));
     }
     assert_eq!(rings.slots(), 0);
 }
@@ -210,8 +210,8 @@ fn one_permit_takes_no_ring() {
 #[test]
 fn a_ring_that_grows_permit_by_permit_is_copied_five_times() {
     let (plan, word, rings) = (plan(&[(100, 1000)]), AtomicWord::new(), Rings::with_room(1 << 10));
-    let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
-    let asked = (0..100).map(|permit| done(plan.decide(place, word.load(), ORIGIN + permit, 1, 0)));
+    let cell = CellRef { word: &word, hint: &Hint::new(), rings: &rings };
+    let asked = (0..100).map(|permit| done(plan.decide(cell, word.load(), ORIGIN + permit, 1, 0)));
     assert!(asked.into_iter().all(|answer| matches!(answer, Answer::Admitted { .. })));
     assert_eq!(rings.slots(), 4 + 8 + 16 + 32 + 64 + 100);
 }
@@ -221,8 +221,8 @@ fn a_ring_that_grows_permit_by_permit_is_copied_five_times() {
 fn a_full_grown_ring_is_as_long_as_its_limit() {
     for limit in 2..40 {
         let (plan, word, rings) = (plan(&[(limit, 100)]), AtomicWord::new(), Rings::with_room(1 << 10));
-        let place = Place { word: &word, hint: &Hint::new(), rings: &rings };
-        let ask = |now| done(plan.decide(place, word.load(), now, 1, 0));
+        let cell = CellRef { word: &word, hint: &Hint::new(), rings: &rings };
+        let ask = |now| done(plan.decide(cell, word.load(), now, 1, 0));
         for permit in 0..u64::from(limit) {
             assert_eq!(ask(ORIGIN + permit), Answer::Admitted { stamp: ORIGIN + permit, delay_ns: 0 });
         }
@@ -240,9 +240,9 @@ fn a_full_grown_ring_is_as_long_as_its_limit() {
 fn a_clock_that_goes_back_is_granted_permits_of_the_newest_stamp() {
     let plan = plan(&[(3, 10)]);
     let (word, rings, hint) = (AtomicWord::new(), Rings::with_room(16), Hint::new());
-    let place = Place { word: &word, hint: &hint, rings: &rings };
+    let cell = CellRef { word: &word, hint: &hint, rings: &rings };
     for now in [ORIGIN + 9, ORIGIN + 3] {
-        let answer = done(plan.decide(place, place.word.load(), now, 1, 0));
+        let answer = done(plan.decide(cell, cell.word.load(), now, 1, 0));
         assert_eq!(answer, Answer::Admitted { stamp: ORIGIN + 9, delay_ns: 0 });
     }
 }
@@ -251,8 +251,8 @@ fn a_clock_that_goes_back_is_granted_permits_of_the_newest_stamp() {
 fn a_hint_is_of_the_newest_stamp_when_the_clock_goes_back() {
     let plan = plan(&[(1, 10)]);
     let (word, rings, hint) = (AtomicWord::new(), Rings::with_room(16), Hint::new());
-    let place = Place { word: &word, hint: &hint, rings: &rings };
-    let ask = |now| done(plan.decide(place, place.word.load(), now, 1, 0));
+    let cell = CellRef { word: &word, hint: &hint, rings: &rings };
+    let ask = |now| done(plan.decide(cell, cell.word.load(), now, 1, 0));
     assert_eq!(ask(ORIGIN), Answer::Admitted { stamp: ORIGIN, delay_ns: 0 });
     assert_eq!(ask(ORIGIN + 4), Answer::Denied { wait_ns: 6, quota: 0 });
     assert_eq!(ask(ORIGIN + 5), Answer::Denied { wait_ns: 5, quota: 0 });
@@ -267,8 +267,8 @@ fn no_number_of_refused_requests_at_one_reading_lets_a_stopped_one_in() {
     const LIMIT: u32 = 256;
     let plan = LogPlan::<Permits>::new(&[Quota::new(LIMIT, core::time::Duration::from_nanos(20)).counting_refused()]);
     let (word, rings, hint) = (AtomicWord::new(), Rings::with_room(1 << 12), Hint::new());
-    let place = Place { word: &word, hint: &hint, rings: &rings };
-    let ask = |now, cost| match done(plan.decide(place, place.word.load(), now, cost, 0)) {
+    let cell = CellRef { word: &word, hint: &hint, rings: &rings };
+    let ask = |now, cost| match done(plan.decide(cell, cell.word.load(), now, cost, 0)) {
         Answer::Admitted { .. } => cost,
         Answer::Denied { .. } => 0,
     };
@@ -276,11 +276,13 @@ fn no_number_of_refused_requests_at_one_reading_lets_a_stopped_one_in() {
     (0..8).for_each(|_| assert!(ask(ORIGIN, 127) <= 127));
     let now = ORIGIN + 20;
     assert_eq!(ask(now, 2), 2);
-    let seen = Seen { place, word: place.word.load(), now };
-    let Proposal::Admit { word: stopped, .. } = plan.propose(seen, Ask::acquire(127), None) else { panic!("it fits") };
-    // As many as the ring has slots, again and again, and at last a claim as large as the first.
+    let seen = Seen { cell, word: cell.word.load(), now };
+    let Proposal::Admit { word: stopped, .. } = plan.propose(seen, Request::acquire(127), None) else {
+        panic!("it fits")
+    };
+    // As many as the ring has slots, again and again, and at last a grant as large as the first.
     let others = 64 * 2 * LIMIT - 2;
     let costs = (0..others / 127).map(|_| 127).chain([others % 127, 2]);
     assert_eq!(costs.map(|cost| ask(now, cost)).sum::<u32>(), LIMIT - 2);
-    assert!(!place.word.swap(seen.word, stopped), "the word came back");
+    assert!(!cell.word.swap(seen.word, stopped), "the word came back");
 }

@@ -49,11 +49,11 @@ impl<T> Root<T> {
     pub(in crate::state) fn swap(&self, old: &T, new: Arc<T>) -> bool {
         let (old, new) = {
             let mut values = self.values.lock().unwrap();
-            let place = |values: &[Arc<T>], value: *const T| values.iter().position(|it| Arc::as_ptr(it) == value);
+            let cell = |values: &[Arc<T>], value: *const T| values.iter().position(|it| Arc::as_ptr(it) == value);
             // It may be no value of this root yet.
-            let Some(old) = place(&values, old) else { return false };
+            let Some(old) = cell(&values, old) else { return false };
             // Each value once, so that its number is one.
-            let new = place(&values, Arc::as_ptr(&new)).unwrap_or_else(|| {
+            let new = cell(&values, Arc::as_ptr(&new)).unwrap_or_else(|| {
                 values.push(new);
                 values.len() - 1
             });

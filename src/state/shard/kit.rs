@@ -95,7 +95,7 @@ impl World {
 
     /// Grants a key its first permit.
     pub(in crate::state) fn charge(&self, number: u64, clock: &dyn Clock) -> Charged {
-        let (decision, charged) = self.answer(number, 1, clock).expect("there is a place");
+        let (decision, charged) = self.answer(number, 1, clock).expect("there is a index");
         assert!(decision.is_admitted());
         charged.expect("the key had no permits")
     }
@@ -114,7 +114,7 @@ impl World {
         let mut lost = 0;
         loop {
             let (shard, with) = (self.shard(), self.with(clock));
-            if let Some(mut prepared) = with.prepare(key, Ask::acquire(cost), None)?.filter(Prepared::commit) {
+            if let Some(mut prepared) = with.prepare(key, Request::acquire(cost), None)?.filter(Prepared::commit) {
                 prepared.keep_place();
                 with.keep_up(&prepared.arena);
                 return Ok((prepared.decision, Some(prepared.charged)));
@@ -129,7 +129,7 @@ impl World {
     /// The permits left of a key that has some.
     pub(in crate::state) fn left(&self, number: u64, clock: &dyn Clock) -> Option<u32> {
         let mut left = PerQuota::NONE;
-        let (_, is_known) = self.with(clock).peek(key(number), Ask::acquire(1), &mut left);
+        let (_, is_known) = self.with(clock).peek(key(number), Request::acquire(1), &mut left);
         is_known.then(|| left.first().remaining)
     }
 
@@ -146,7 +146,7 @@ impl World {
     }
 
     fn life(&self, number: u64, clock: &dyn Clock) -> u64 {
-        let life = self.with(clock).look(key(number), |_, seen| Some(seen.place.hint.life()));
+        let life = self.with(clock).look(key(number), |_, seen| Some(seen.cell.hint.life()));
         life.unwrap_or(0)
     }
 

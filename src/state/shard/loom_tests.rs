@@ -129,7 +129,7 @@ impl Model {
 
     fn claim(&self, number: u64) {
         let with = self.world.with(&self.clock);
-        let prepared = with.prepare(key(number), super::Ask::acquire(1), None).expect("there is a place");
+        let prepared = with.prepare(key(number), super::Request::acquire(1), None).expect("there is a index");
         let Some(prepared) = prepared else { return };
         if self.world.shared.claims.claim(&self.world.shared, &mut [prepared.part(0)]) {
             let stamp = u64::try_from(prepared.charged.mark).unwrap() - crate::state::cell::TIME_ZERO;
@@ -220,7 +220,7 @@ impl Plot {
 }
 
 #[test]
-fn loom_shard_a_claim_beside_a_rebuild() {
+fn loom_shard_a_grant_beside_a_rebuild() {
     plot(&[log(2, 9)], &[Ask(A)], &[&[Ask(B)], &[Ask(A)]]).explore(|model| model.check(&[A, B], 0));
 }
 
@@ -307,7 +307,7 @@ fn loom_shard_a_place_is_given_back_once_by_two_collections() {
 }
 
 #[test]
-fn loom_shard_a_collection_beside_a_claim() {
+fn loom_shard_a_collection_beside_a_grant() {
     plot(&[log(1, 2)], &[Ask(A), Tick(2)], &[&[START, Ask(A), START, Ask(A)], &[START, Collect]])
         .explore(|model| model.check(&[A], 0));
 }
@@ -318,7 +318,7 @@ fn loom_shard_a_place_is_given_back_once_by_a_forget_beside_a_rebuild() {
 }
 
 #[test]
-fn loom_shard_a_forget_beside_a_claim() {
+fn loom_shard_a_forget_beside_a_grant() {
     plot(&[log(1, 9)], &[Ask(A)], &[&[Forget(A)], &[Ask(A)]]).explore(|model| {
         // The permit of before is forgotten.
         let live = model.stamps(A).len() - 1;
@@ -333,7 +333,7 @@ fn loom_shard_two_forgets() {
 }
 
 #[test]
-fn loom_shard_a_change_of_quotas_beside_a_claim() {
+fn loom_shard_a_change_of_quotas_beside_a_grant() {
     let quotas = [log(2, 9), log(3, 9)];
     plot(&quotas, &[Ask(A)], &[&[Ask(A)], &[Change(1)]]).explore(|model| model.check(&[A], 1));
 }
@@ -344,7 +344,7 @@ fn bucket(capacity: u32) -> Quota {
 
 /// What is missing from a bucket is missing from the next, once.
 #[test]
-fn loom_shard_a_change_of_buckets_beside_a_claim() {
+fn loom_shard_a_change_of_buckets_beside_a_grant() {
     plot(&[bucket(2), bucket(4)], &[Ask(A)], &[&[Ask(A)], &[Change(1)]]).explore(|model| {
         assert_eq!(model.stamps(A).len(), 2);
         assert_eq!(model.world.left(A, &model.clock), Some(2));
@@ -361,7 +361,7 @@ fn loom_long_shard_a_change_of_buckets_beside_a_rebuild() {
 }
 
 #[test]
-fn loom_shard_claims_of_an_account_beside_a_rebuild() {
+fn loom_shard_grants_of_an_account_beside_a_rebuild() {
     let window = [Quota::fixed_window(2, Duration::from_nanos(9))];
     plot(&window, &[Ask(A)], &[&[START, Ask(A)], &[START, Ask(A), Ask(B)]]).explore(|model| {
         assert_eq!((model.stamps(A).len(), model.stamps(B).len()), (2, 1));

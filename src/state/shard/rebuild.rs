@@ -18,12 +18,12 @@ const LOOK_EVERY: u64 = 64;
 const PAGES_A_REQUEST: usize = if cfg!(test) { 1 } else { 4 };
 
 impl Context<'_> {
-    /// The first cell of the key in this arena and those behind it, and its place. The key gets one in
+    /// The first cell of the key in this arena and those behind it, and its index. The key gets one in
     /// the last if it has none. `None` if an arena on the way is gone.
     fn first_cell(self, mut arena: Arc<Arena>, key: Key) -> Option<(Arc<Arena>, usize)> {
         loop {
             let end = match arena.find(key) {
-                Found::Cell(place, _) => return Some((arena, place)),
+                Found::Cell(index, _) => return Some((arena, index)),
                 Found::End(end) => Some(end),
                 Found::Closed => None,
             };
@@ -45,14 +45,14 @@ impl Context<'_> {
         }
     }
 
-    /// The arena and the place of the key's cell. Its word was not frozen. A key without a cell gets
+    /// The arena and the index of the key's cell. Its word was not frozen. A key without a cell gets
     /// one, and a key with a frozen word moves. `None` if this arena, or one behind it, is gone.
     pub(super) fn cell_of(self, mut arena: Arc<Arena>, key: Key) -> Option<(Arc<Arena>, usize)> {
         loop {
-            let (found, place) = self.first_cell(arena, key)?;
-            let cell = found.cell(place);
+            let (found, index) = self.first_cell(arena, key)?;
+            let cell = found.cell(index);
             if !cell.word.load().is_frozen() {
-                return Some((found, place));
+                return Some((found, index));
             }
             // A successor is linked before a word is frozen.
             let Next::Arena(successor) = found.next() else { return None };
@@ -125,7 +125,7 @@ impl Context<'_> {
             let plan = &arena.plans.of(key).plan;
             if let Some(until) = word.vacant_until() {
                 live += usize::from(is_remembered(arena, cell, key, until, now));
-            } else if word.is_open() && plan.over_at(arena.place_of(cell), word) > now {
+            } else if word.is_open() && plan.over_at(arena.cell_ref(cell), word) > now {
                 live += 1;
                 slots += plan.slots(word);
             }
@@ -185,14 +185,14 @@ impl Context<'_> {
         }
         let mut to = Arc::clone(successor);
         // If an arena is gone, all keys were moved long ago.
-        while let Some((found, place)) = self.first_cell(to, key) {
-            let there = found.cell(place);
+        while let Some((found, index)) = self.first_cell(to, key) {
+            let there = found.cell(index);
             match there.word.load() {
                 Word::NEW => {
                     there.hint.go_on_from(cell.hint.life());
                     // Other quotas count from now on, so not from before the word was frozen.
                     let now = if Arc::ptr_eq(&arena.plans, &found.plans) { now } else { self.now() };
-                    let seen = Seen { place: arena.place_of(cell), word, now };
+                    let seen = Seen { cell: arena.cell_ref(cell), word, now };
                     let (plan, under) = (&arena.plans.of(key).plan, &found.plans.of(key).plan);
                     let mut moved = match vacant_until {
                         Some(until) => Word::forgotten(until),
@@ -238,7 +238,7 @@ impl Context<'_> {
                 self.shared.finish(word);
                 continue;
             }
-            let over_at = || arena.plans.of(key).plan.over_at(arena.place_of(cell), word);
+            let over_at = || arena.plans.of(key).plan.over_at(arena.cell_ref(cell), word);
             let expired = word.vacant_until().is_none().then(over_at).filter(|&at| at <= now);
             let last = expired.map_or(word, Word::forgotten).frozen();
             if cell.word.swap(word, last) {

@@ -62,11 +62,11 @@ impl AtomicU128 {
 
     fn number_of(&self, value: u128) -> u64 {
         let mut values = self.values.lock().unwrap();
-        let place = values.iter().position(|&other| other == value);
-        let place = place.unwrap_or_else(|| {
+        let cell = values.iter().position(|&other| other == value);
+        let cell = cell.unwrap_or_else(|| {
             values.push(value);
             values.len() - 1
         });
-        u64::try_from(place).unwrap()
+        u64::try_from(cell).unwrap()
     }
 }

@@ -5,8 +5,8 @@ use std::thread;
 use super::*;
 use crate::decision::Shadowed;
 use crate::fingerprint::Fingerprint;
-use crate::state::joint::{Asked, LOOKS_FOR_A_PLACE};
-use crate::state::request::Ask;
+use crate::state::joint::{KeyedRequest, LOOKS_FOR_A_PLACE};
+use crate::state::request::Request;
 use crate::state::shard::kit::{At, log};
 use crate::state::sync::stepped_kit::Thread;
 
@@ -15,7 +15,12 @@ const WINDOW: u64 = 100;
 /// Whether a new key is admitted, and its wait if it is not.
 fn ask(table: &Table, name: u64) -> Result<(), u64> {
     let keys = [Some(Fingerprint::new(name, name).in_dimension(0))];
-    let asked = Asked { keys: &keys, ask: Ask::acquire(1), admits_without_place: false, shadowed: Shadowed::default() };
+    let asked = KeyedRequest {
+        keys: &keys,
+        request: Request::acquire(1),
+        admits_without_place: false,
+        shadowed: Shadowed::default(),
+    };
     let decision = table.acquire(asked, &At(WINDOW), None, None);
     decision.into_result().map(drop).map_err(|denial| denial.wait_ns())
 }
@@ -68,7 +73,8 @@ fn requests_that_keep_the_last_places_from_each_other_end() {
         }
         let request = |name: u64| {
             let (keys, shadowed) = (keys_of(name).map(Some), Shadowed::default());
-            let asked = Asked { keys: &keys, ask: Ask::acquire(1), admits_without_place: false, shadowed };
+            let asked =
+                KeyedRequest { keys: &keys, request: Request::acquire(1), admits_without_place: false, shadowed };
             table.acquire(asked, &At(WINDOW), None, None)
         };
         thread::scope(|scope| {

@@ -7,7 +7,7 @@ use super::any::AnyAccount;
 use super::traffic::{END_OF_TIME, account, lengths, meter, origin, requests};
 use crate::decision::Left;
 use crate::state::cell::{AtomicWord, Hint, Word};
-use crate::state::request::{self, Ask, Place, Proposal, Seen};
+use crate::state::request::{self, CellRef, Proposal, Request, Seen};
 use crate::state::ring::Rings;
 use tollgate_kit::oracle::meter::{Meter, Naive};
 
@@ -157,11 +157,11 @@ proptest! {
         meter in meter(), state in 0..1_u128 << STATE_BITS, now: u64, within: u64,
     ) {
         let (account, word, hint, rings) = (account(meter, 1 << 60), AtomicWord::new(), Hint::new(), Rings::with_room(0));
-        let place = Place { word: &word, hint: &hint, rings: &rings };
-        let seen = Seen { place, word: Word::of(state), now };
+        let cell = CellRef { word: &word, hint: &hint, rings: &rings };
+        let seen = Seen { cell, word: Word::of(state), now };
         let admitted = Proposal::Admit { word: Word::of(state), mark: state, delay_ns: 0 };
         let propose = |ask| request::Algorithm::propose(&account, seen, ask, None);
-        prop_assert_eq!(propose(Ask::acquire(0).peek()), admitted);
-        prop_assert_eq!(propose(Ask::reserve(0, within).peek()), admitted);
+        prop_assert_eq!(propose(Request::acquire(0).peek()), admitted);
+        prop_assert_eq!(propose(Request::reserve(0, within).peek()), admitted);
     }
 }

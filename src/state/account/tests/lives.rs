@@ -83,8 +83,8 @@ proptest! {
                     }
                 }
                 Step::Refund(newest) => {
-                    let Some(place) = receipts.len().checked_sub(newest + 1) else { continue };
-                    let Receipt { number, after, cost } = receipts.remove(place);
+                    let Some(cell) = receipts.len().checked_sub(newest + 1) else { continue };
+                    let Receipt { number, after, cost } = receipts.remove(cell);
                     let refunded = account.refund(state, now, after, cost);
                     prop_assert_eq!(refunded.map_or(0, |(_, permits)| permits), model.refund(now, number));
                     state = refunded.map_or(state, |(state, _)| state);

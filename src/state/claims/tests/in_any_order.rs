@@ -33,16 +33,16 @@ fn run(shelf: &Shelf, thread: usize, ops: &[Op], time: &AtomicU64) -> Vec<Done> 
         let from = now();
         let (sums, succeeded) = match *op {
             Op::Claim(without, sum) => {
-                let sums: Vec<_> = (0..3).filter(|&place| place != without).map(|place| (place, sum)).collect();
+                let sums: Vec<_> = (0..3).filter(|&index| index != without).map(|index| (index, sum)).collect();
                 let granted = shelf.claim(&sums);
                 (sums, granted)
             }
-            Op::Add(place, sum) => {
-                shelf.add(place, sum);
-                (vec![(place, sum)], true)
+            Op::Add(index, sum) => {
+                shelf.add(index, sum);
+                (vec![(index, sum)], true)
             }
-            Op::Peek(place) => {
-                shelf.peek(place);
+            Op::Peek(index) => {
+                shelf.peek(index);
                 (vec![], true)
             }
             Op::Pair(sum) => (vec![(3, sum), (4, sum)], shelf.claim(&[(4, sum), (3, sum)])),
@@ -61,7 +61,7 @@ fn run(shelf: &Shelf, thread: usize, ops: &[Op], time: &AtomicU64) -> Vec<Done> 
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         3 => (0..3_usize, prop_oneof![Just(1), Just(-1)]).prop_map(|(without, sum)| Op::Claim(without, sum)),
-        2 => (0..3_usize, prop_oneof![Just(1), Just(-1)]).prop_map(|(place, sum)| Op::Add(place, sum)),
+        2 => (0..3_usize, prop_oneof![Just(1), Just(-1)]).prop_map(|(index, sum)| Op::Add(index, sum)),
         1 => (0..5_usize).prop_map(Op::Peek),
         2 => prop_oneof![Just(1), Just(-1)].prop_map(Op::Pair),
         1 => Just(Op::Look),
@@ -98,13 +98,13 @@ proptest! {
         });
         let mut sums = vec![0; 5];
         for done in done.iter().filter(|done| done.succeeded) {
-            done.sums.iter().for_each(|&(place, sum)| sums[place] += sum);
+            done.sums.iter().for_each(|&(index, sum)| sums[index] += sum);
         }
         prop_assert_eq!(shelf.sums(), sums);
         for failed in done.iter().filter(|done| !done.succeeded) {
             let changes = |other: &&Done| {
                 other.succeeded && other.thread != failed.thread && other.from <= failed.to && failed.from <= other.to
-                    && other.sums.iter().any(|&(place, sum)| sum != 0 && failed.sums.iter().any(|part| part.0 == place))
+                    && other.sums.iter().any(|&(index, sum)| sum != 0 && failed.sums.iter().any(|part| part.0 == index))
             };
             prop_assert!(done.iter().find(changes).is_some(), "{failed:?} without a reason: {done:?}");
         }

@@ -24,7 +24,7 @@ proptest! {
         let held = Held { claim: ClaimName { descriptor, serial }, installation };
         prop_assert_eq!(Held::of(held.pack()), Some(held));
         prop_assert!(Held::of(held.pack().frozen()).is_none() && Held::of(Word::of(words[0])).is_none());
-        let name = CellName { shard: name.0, arena: name.1, place: name.2 };
+        let name = CellName { shard: name.0, arena: name.1, index: name.2 };
         let [old, new] = words.map(Word::of);
         let unpacked = Part::unpack(Part { name, cell: None, old, new, life }.pack());
         prop_assert_eq!((unpacked.name, unpacked.old, unpacked.new, unpacked.life), (name, old, new, life));

@@ -11,7 +11,7 @@ use super::*;
 use crate::decision::PerQuota;
 use crate::state::cell::{AtomicWord, Hint};
 use crate::state::log::LogPlan;
-use crate::state::request::{Algorithm, Place, Proposal, Seen};
+use crate::state::request::{Algorithm, CellRef, Proposal, Seen};
 use crate::state::sync::AtomicU64;
 use crate::sync::check_model;
 
@@ -21,7 +21,7 @@ const RESOLUTION: u64 = 10;
 /// An operation of a thread.
 #[derive(Clone, Copy)]
 enum Op {
-    Ask(u32),
+    Request(u32),
     /// Refunds the last permits of this thread.
     Refund,
     /// One step of time.
@@ -30,7 +30,7 @@ enum Op {
     Freeze,
 }
 
-use Op::{Ask, Freeze, Refund, Tick};
+use Op::{Freeze, Refund, Request, Tick};
 
 struct Arena {
     word: AtomicWord,
@@ -43,8 +43,8 @@ impl Arena {
         Self { word: AtomicWord::new(), hint: Hint::new(), rings: Rings::with_room(32) }
     }
 
-    fn place(&self) -> Place<'_> {
-        Place { word: &self.word, hint: &self.hint, rings: &self.rings }
+    fn cell(&self) -> CellRef<'_> {
+        CellRef { word: &self.word, hint: &self.hint, rings: &self.rings }
     }
 }
 
@@ -86,7 +86,7 @@ impl Model {
                 return (arena, word);
             }
             let next = &self.arenas[at + 1];
-            let moved = self.plan.moved(Seen { place: arena.place(), word, now: self.now() }, &self.plan, &next.rings);
+            let moved = self.plan.moved(Seen { cell: arena.cell(), word, now: self.now() }, &self.plan, &next.rings);
             let _ = next.word.swap(Word::NEW, moved);
         }
         panic!("the last arena is not frozen")
@@ -99,7 +99,7 @@ impl Model {
                 Tick => {
                     self.clock.fetch_add(RESOLUTION, Ordering::AcqRel);
                 }
-                Ask(cost) => last = self.ask(cost).or(last),
+                Request(cost) => last = self.ask(cost).or(last),
                 Refund => {
                     if let Some((step, cost)) = last.take() {
                         self.refund(step, cost);
@@ -120,13 +120,13 @@ impl Model {
     fn ask(&self, cost: u32) -> Option<(u64, u32)> {
         loop {
             let (arena, word) = self.find();
-            let (now, place) = (self.now(), arena.place());
-            let seen = Seen { place, word, now };
+            let (now, cell) = (self.now(), arena.cell());
+            let seen = Seen { cell, word, now };
             if let Some((wait_ns, _)) = if cost == 1 { self.plan.denied_by_hint(seen, None) } else { None } {
                 self.denied.lock().unwrap().push((now, cost, wait_ns));
                 return None;
             }
-            match self.plan.propose(seen, crate::state::request::Ask::acquire(cost), None) {
+            match self.plan.propose(seen, crate::state::request::Request::acquire(cost), None) {
                 Proposal::Admit { word: new, mark, .. } if arena.word.swap(word, new) => {
                     let permits = (u64::try_from(mark).unwrap(), cost);
                     self.ever.lock().unwrap().push(permits);
@@ -145,7 +145,7 @@ impl Model {
     fn refund(&self, step: u64, cost: u32) {
         loop {
             let (arena, word) = self.find();
-            match self.plan.refund(Seen { place: arena.place(), word, now: self.now() }, cost, step.into()) {
+            match self.plan.refund(Seen { cell: arena.cell(), word, now: self.now() }, cost, step.into()) {
                 Some((_, 0)) => return,
                 Some((new, refunded)) if arena.word.swap(word, new) => {
                     assert_eq!(refunded, cost);
@@ -187,8 +187,9 @@ impl Model {
         let (arena, word) = self.find();
         for later in 0..=self.plan.window() + 1 {
             let (at, mut left) = (self.now() + later * RESOLUTION, PerQuota::NONE);
-            let seen = Seen { place: arena.place(), word, now: at };
-            let answer = self.plan.propose(seen, crate::state::request::Ask::acquire(limit).peek(), Some(&mut left));
+            let seen = Seen { cell: arena.cell(), word, now: at };
+            let answer =
+                self.plan.propose(seen, crate::state::request::Request::acquire(limit).peek(), Some(&mut left));
             assert_ne!(answer, Proposal::Lost);
             let live = self.live(&granted, at);
             assert_eq!(left.first().remaining, limit - live, "{later} steps later: {granted:?}");
@@ -222,25 +223,25 @@ fn explore(limit: u32, steps: u64, first: &'static [Op], threads: &'static [&'st
     explore_in(1, limit, steps, first, threads);
 }
 
-const ONE: Op = Ask(1);
+const ONE: Op = Request(1);
 
 #[test]
-fn loom_steps_two_claims_in_one_step() {
+fn loom_steps_two_grants_in_one_step() {
     explore(5, 2, &[ONE, Tick, ONE], &[&[ONE, ONE, ONE], &[ONE, ONE, ONE]]);
 }
 
 #[test]
-fn loom_steps_two_claims_begin_a_step() {
+fn loom_steps_two_grants_begin_a_step() {
     explore(4, 2, &[ONE, Tick, ONE], &[&[Tick, ONE], &[ONE, Tick, ONE]]);
 }
 
 #[test]
-fn loom_steps_a_claim_beside_the_begin_of_a_step() {
+fn loom_steps_a_grant_beside_the_begin_of_a_step() {
     explore(4, 2, &[ONE, Tick, ONE, Tick], &[&[ONE, Tick, ONE], &[ONE, ONE]]);
 }
 
 #[test]
-fn loom_steps_a_ring_that_grows_beside_claims() {
+fn loom_steps_a_ring_that_grows_beside_grants() {
     explore(5, 2, &[ONE], &[&[ONE, Tick, ONE], &[ONE, ONE]]);
 }
 
@@ -251,7 +252,7 @@ fn loom_steps_a_late_spill_finds_its_slot_taken() {
 }
 
 #[test]
-fn loom_steps_a_denial_beside_claims() {
+fn loom_steps_a_denial_beside_grants() {
     explore(2, 2, &[ONE, Tick, ONE], &[&[Tick, ONE, Tick, ONE], &[ONE, ONE]]);
 }
 
@@ -262,7 +263,7 @@ fn loom_steps_a_denial_beside_a_round_of_the_ring() {
 }
 
 #[test]
-fn loom_steps_a_refund_beside_claims() {
+fn loom_steps_a_refund_beside_grants() {
     explore(3, 2, &[ONE, Tick], &[&[ONE, Refund, ONE], &[ONE, Tick, ONE]]);
 }
 
@@ -277,7 +278,7 @@ fn loom_steps_a_refund_brings_no_word_back() {
 }
 
 #[test]
-fn loom_steps_a_claim_beside_a_move() {
+fn loom_steps_a_grant_beside_a_move() {
     explore_in(2, 3, 2, &[ONE, Tick, ONE], &[&[Freeze, ONE], &[Tick, ONE]]);
 }
 

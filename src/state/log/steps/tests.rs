@@ -8,7 +8,7 @@ use super::*;
 use crate::decision::{Left, PerQuota};
 use crate::state::cell::{AtomicWord, Hint};
 use crate::state::log::LogPlan;
-use crate::state::request::{Algorithm, Ask, Place, Proposal, Seen};
+use crate::state::request::{Algorithm, CellRef, Proposal, Request, Seen};
 
 mod against_list;
 mod naive;
@@ -47,23 +47,26 @@ impl Key {
         Self { word: AtomicWord::new(), hint: Hint::new(), rings: Rings::with_room(1 << 10) }
     }
 
-    fn place(&self) -> Place<'_> {
-        Place { word: &self.word, hint: &self.hint, rings: &self.rings }
+    fn cell(&self) -> CellRef<'_> {
+        CellRef { word: &self.word, hint: &self.hint, rings: &self.rings }
     }
 
     /// One request: the mark of its permits, or its wait. And the permits left.
     fn ask(&self, plan: &LogPlan<Steps>, now: u64, cost: u32) -> (Result<u128, u64>, Left) {
         let (before, mut left) = (self.word.load(), PerQuota::NONE);
-        let answer =
-            match plan.propose(Seen { place: self.place(), word: before, now }, Ask::acquire(cost), Some(&mut left)) {
-                Proposal::Admit { word, mark, delay_ns } => {
-                    assert_eq!(delay_ns, 0);
-                    assert!(self.word.swap(before, word) && word != Word::NEW && word.is_open());
-                    Ok(mark)
-                }
-                Proposal::Deny { wait_ns, quota: 0, word: None } => Err(wait_ns),
-                other => panic!("{other:?} in one thread"),
-            };
+        let answer = match plan.propose(
+            Seen { cell: self.cell(), word: before, now },
+            Request::acquire(cost),
+            Some(&mut left),
+        ) {
+            Proposal::Admit { word, mark, delay_ns } => {
+                assert_eq!(delay_ns, 0);
+                assert!(self.word.swap(before, word) && word != Word::NEW && word.is_open());
+                Ok(mark)
+            }
+            Proposal::Deny { wait_ns, quota: 0, word: None } => Err(wait_ns),
+            other => panic!("{other:?} in one thread"),
+        };
         (answer, left.first())
     }
 
@@ -75,8 +78,8 @@ impl Key {
     fn look(&self, plan: &LogPlan<Steps>, now: u64, cost: u32) -> (u64, Left) {
         let mut left = PerQuota::NONE;
         match plan.propose(
-            Seen { place: self.place(), word: self.word.load(), now },
-            Ask::acquire(cost).peek(),
+            Seen { cell: self.cell(), word: self.word.load(), now },
+            Request::acquire(cost).peek(),
             Some(&mut left),
         ) {
             Proposal::Admit { delay_ns: 0, .. } => (0, left.first()),
@@ -92,7 +95,7 @@ impl Key {
     fn refund(&self, plan: &LogPlan<Steps>, now: u64, cost: u32, mark: u128) -> u32 {
         let before = self.word.load();
         let (word, refunded) =
-            plan.refund(Seen { place: self.place(), word: before, now }, cost, mark).expect("no other thread");
+            plan.refund(Seen { cell: self.cell(), word: before, now }, cost, mark).expect("no other thread");
         assert!(self.word.swap(before, word));
         assert!(refunded > 0 || word == before);
         refunded
@@ -103,7 +106,7 @@ impl Key {
         if word.is_open() {
             assert!(self.word.swap(word, word.frozen()));
         }
-        let moved = plan.moved(Seen { place: self.place(), word: word.frozen(), now }, plan, &next.rings);
+        let moved = plan.moved(Seen { cell: self.cell(), word: word.frozen(), now }, plan, &next.rings);
         assert!(next.word.swap(Word::NEW, moved));
         assert!(plan.slots(moved) <= plan.slots(word));
         next
@@ -190,8 +193,8 @@ fn a_key_that_a_lagging_clock_forgets_gets_no_earlier_stamp() {
     let (key, lagging) = (Key::new(), TIME_ZERO + 12);
     let mark = key.ask(&plan, TIME_ZERO + 45, 1).0.unwrap();
     let latest = plan.latest(key.word.load(), lagging);
-    let first = Seen { place: key.place(), word: Word::NEW, now: lagging };
-    let proposal = plan.propose_first(first, latest, Ask::acquire(1), None);
+    let first = Seen { cell: key.cell(), word: Word::NEW, now: lagging };
+    let proposal = plan.propose_first(first, latest, Request::acquire(1), None);
     assert!(matches!(proposal, Proposal::Admit { mark: again, .. } if again == mark), "{proposal:?}");
 }
 
@@ -204,5 +207,5 @@ fn the_last_time_has_a_step() {
         assert!(key.admits(&plan, now, 1 << 28), "at {now}");
     }
     assert_eq!(key.remaining(&plan, last), 1 << 28);
-    assert_eq!(plan.over_at(key.place(), key.word.load()), last + (1 << 14));
+    assert_eq!(plan.over_at(key.cell(), key.word.load()), last + (1 << 14));
 }

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::state::cell::{TIME_ZERO, time_of};
 use crate::state::places::Taken;
 use crate::state::plan::Version;
-use crate::state::request::{Ask, Proposal};
+use crate::state::request::{Proposal, Request};
 use crate::state::root::Guard;
 use crate::state::shard::Seat;
 use crate::state::shard::kit::{Answer, At, World, key, log};
@@ -71,8 +71,8 @@ enum Stop {
 enum Stopped<'a> {
     Loaded(Arc<Arena>),
     Ended { arena: Arc<Arena>, end: usize, number: u64 },
-    Decided { number: u64, arena: Arc<Arena>, place: usize, old: Word, new: Word, stamp: u64, taken: Option<Taken<'a>> },
-    Frozen { arena: Arc<Arena>, number: u64, place: usize, successor: Arc<Arena> },
+    Decided { number: u64, arena: Arc<Arena>, index: usize, old: Word, new: Word, stamp: u64, taken: Option<Taken<'a>> },
+    Frozen { arena: Arc<Arena>, number: u64, index: usize, successor: Arc<Arena> },
     Swapped(Arc<Arena>),
 }
 
@@ -193,7 +193,7 @@ impl<'a> Play<'a> {
 
     /// The newest stamp of a key.
     fn newest(&self, number: u64) -> u64 {
-        let over_at = |version: &Version, seen: Seen<'_>| Some(version.plan.over_at(seen.place, seen.word));
+        let over_at = |version: &Version, seen: Seen<'_>| Some(version.plan.over_at(seen.cell, seen.word));
         let over_at = self.world.with(&At(self.now)).look(key(number), over_at);
         over_at.expect("it has permits") - TIME_ZERO - WINDOW
     }
@@ -252,26 +252,26 @@ impl<'a> Play<'a> {
                         let _ = with.freeze(arena, cell, key(number), self.earlier());
                     }
                 }
-                let Some((arena, place)) = with.cell_of(Arc::clone(&arenas[0]), key(number)) else { return };
-                let old = arena.cell(place).word.load();
+                let Some((arena, index)) = with.cell_of(Arc::clone(&arenas[0]), key(number)) else { return };
+                let old = arena.cell(index).word.load();
                 let vacant_until = old.vacant_until();
                 if vacant_until.is_some() && taken.is_none() {
                     return;
                 }
                 let seat = Seat {
                     arena: Guard::of(&with.shard.root, Arc::clone(&arena)),
-                    place,
+                    index,
                     word: old,
                     vacant_until,
                     now: time_of(self.now),
                 };
-                let proposal = seat.propose(key(number), Ask::acquire(1), None);
+                let proposal = seat.propose(key(number), Request::acquire(1), None);
                 let Proposal::Admit { word: new, mark, .. } = proposal else { return };
                 if vacant_until.is_none() {
                     taken = None;
                 }
                 let stamp = u64::try_from(mark).unwrap() - TIME_ZERO;
-                let decided = Stopped::Decided { number, arena, place, old, new, stamp, taken };
+                let decided = Stopped::Decided { number, arena, index, old, new, stamp, taken };
                 if freezes { self.resume(decided) } else { self.stopped.push(decided) }
             }
             Stop::Linked => {
@@ -280,9 +280,9 @@ impl<'a> Play<'a> {
             }
             Stop::Frozen(which, number) => {
                 let Some((arena, successor)) = self.rebuilt(which) else { return };
-                let Found::Cell(place, cell) = arena.find(key(number)) else { return };
+                let Found::Cell(index, cell) = arena.find(key(number)) else { return };
                 let _ = with.freeze(&arena, cell, key(number), self.earlier());
-                self.stopped.push(Stopped::Frozen { arena, number, place, successor });
+                self.stopped.push(Stopped::Frozen { arena, number, index, successor });
             }
             Stop::Began(which) => {
                 let Some((arena, _)) = self.rebuilt(which) else { return };
@@ -318,8 +318,8 @@ impl<'a> Play<'a> {
         match stopped {
             Stopped::Loaded(root) => {
                 with.help(&root);
-                if let Some((arena, place)) = with.cell_of(root, key(0)) {
-                    assert!(!arena.cell(place).word.load().is_frozen());
+                if let Some((arena, index)) = with.cell_of(root, key(0)) {
+                    assert!(!arena.cell(index).word.load().is_frozen());
                 }
             }
             Stopped::Ended { arena, end, number } => {
@@ -328,14 +328,14 @@ impl<'a> Play<'a> {
                     assert!(behind.all(|other| !matches!(other.find(key(number)), Found::Cell(..))), "two cells");
                 }
             }
-            Stopped::Decided { number, arena, place, old, new, stamp, taken } => {
-                if arena.cell(place).word.swap(old, new) {
+            Stopped::Decided { number, arena, index, old, new, stamp, taken } => {
+                if arena.cell(index).word.swap(old, new) {
                     taken.into_iter().for_each(Taken::keep);
                     self.granted(number, 1, stamp);
                 }
             }
-            Stopped::Frozen { arena, number, place, successor } => {
-                with.move_cell(&arena, arena.cell(place), key(number), &successor, self.earlier());
+            Stopped::Frozen { arena, number, index, successor } => {
+                with.move_cell(&arena, arena.cell(index), key(number), &successor, self.earlier());
             }
             Stopped::Swapped(old) => old.unlink(),
         }
@@ -376,8 +376,8 @@ impl<'a> Play<'a> {
                 assert_eq!(refunded, if stamp + WINDOW > self.now { cost } else { 0 });
                 let permits = self.permits.get_mut(&number).unwrap();
                 for _ in 0..refunded {
-                    let place = permits.iter().position(|&other| other == stamp).unwrap();
-                    permits.remove(place);
+                    let index = permits.iter().position(|&other| other == stamp).unwrap();
+                    permits.remove(index);
                 }
             }
             Step::Collect(start) => {

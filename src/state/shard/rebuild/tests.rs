@@ -7,8 +7,8 @@ use super::*;
 use crate::clock::Clock;
 use crate::decision::Shadowed;
 use crate::fingerprint::Fingerprint;
-use crate::state::joint::Asked;
-use crate::state::request::Ask;
+use crate::state::joint::KeyedRequest;
+use crate::state::request::Request;
 use crate::state::shard::kit::{Answer, At, World, key, log};
 use crate::state::table::Table;
 
@@ -25,9 +25,9 @@ fn a_request_that_meets_a_frozen_word_moves_its_key_first() {
     assert!((0..KEYS).all(|number| world.ask(number, 1, &clock) == Answer::Admitted { stamp: 0 }));
     let root = shard.root.load().to_arc();
     assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
-    let place_of = |number| if let Found::Cell(place, _) = root.find(key(number)) { place } else { unreachable!() };
-    let last = (0..KEYS).max_by_key(|&number| place_of(number)).unwrap();
-    let _ = world.with(&clock).freeze(&root, root.cell(place_of(last)), key(last), world.with(&clock).now());
+    let index_of = |number| if let Found::Cell(index, _) = root.find(key(number)) { index } else { unreachable!() };
+    let last = (0..KEYS).max_by_key(|&number| index_of(number)).unwrap();
+    let _ = world.with(&clock).freeze(&root, root.cell(index_of(last)), key(last), world.with(&clock).now());
     assert_eq!(world.ask(last, 1, &clock), Answer::Admitted { stamp: 0 });
     let frozen = root.cells().filter(|cell| cell.word.load().is_frozen()).count();
     assert!(frozen <= 1 + 2 * PAGE, "{frozen} of {KEYS} keys");
@@ -51,9 +51,9 @@ fn a_request_above_the_limit_before_a_change_waits_for_no_thread() {
     let table = Table::new(&[&[log(2, 100)]], CAP, 4);
     let print = Fingerprint::new(7 << 40, 9 << 40);
     let ask = |cost| {
-        let asked = Asked {
+        let asked = KeyedRequest {
             keys: &[Some(print)],
-            ask: Ask::acquire(cost),
+            request: Request::acquire(cost),
             admits_without_place: false,
             shadowed: Shadowed::default(),
         };
@@ -109,7 +109,7 @@ fn a_sweep_that_comes_late_leaves_the_receipts_of_a_later_cell() {
     for reading in 1..6 {
         let world = World::new(&[log(1, 100)], CAP, 4);
         let root = world.shard().root.load().to_arc();
-        let [one, two] = [0, 1].map(|place| (0..).find(|&number| key(number).place(root.len()) == place).unwrap());
+        let [one, two] = [0, 1].map(|index| (0..).find(|&number| key(number).home(root.len()) == index).unwrap());
         assert!(matches!(world.ask(two, 1, &At(0)), Answer::Admitted { .. }));
         assert!(world.forget(two, &At(0)));
         assert!(matches!(world.ask(one, 1, &At(150)), Answer::Admitted { .. }));
@@ -187,8 +187,8 @@ fn decisions_by_a_hint_end_a_rebuild() {
     let clock = At(0);
     assert!((0..40).all(|number| world.ask(number, 1, &clock) == Answer::Admitted { stamp: 0 }));
     let root = world.shard().root.load().to_arc();
-    let place_of = |number| if let Found::Cell(place, _) = root.find(key(number)) { place } else { unreachable!() };
-    let last = (0..40).max_by_key(|&number| place_of(number)).unwrap();
+    let index_of = |number| if let Found::Cell(index, _) = root.find(key(number)) { index } else { unreachable!() };
+    let last = (0..40).max_by_key(|&number| index_of(number)).unwrap();
     assert_eq!(world.ask(last, 1, &clock), Answer::Denied { wait_ns: 100 });
     assert!(root.link(|| Arena::new(1, Arc::clone(&root.plans), root.len(), 16)));
     for _ in 0..1000 {

@@ -5,7 +5,7 @@ use super::*;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Ask {
+    Request {
         cost: u32,
         lag: u64,
     },
@@ -28,7 +28,7 @@ enum Op {
 fn op() -> impl Strategy<Value = Op> {
     let lag = || prop_oneof![3 => Just(0), 1 => 0..40_u64];
     prop_oneof![
-        10 => (1..5_u32, lag()).prop_map(|(cost, lag)| Op::Ask { cost, lag }),
+        10 => (1..5_u32, lag()).prop_map(|(cost, lag)| Op::Request { cost, lag }),
         3 => (0..6_u32, lag()).prop_map(|(cost, lag)| Op::Look { cost, lag }),
         9 => (0..16_u64).prop_map(Op::Wait),
         1 => (20..300_u64).prop_map(Op::Wait),
@@ -64,7 +64,7 @@ proptest! {
             let at = |lag: u64| (now - lag).max(begin);
             match op {
                 Op::Wait(parts) => now += (parts * given.resolution).div_ceil(7),
-                Op::Ask { cost, lag } => {
+                Op::Request { cost, lag } => {
                     let (cost, at) = ((cost * unit).min(naive.given.limit), at(lag));
                     let before = key.word.load();
                     let (answer, left) = key.ask(&plan, at, cost);
@@ -78,7 +78,7 @@ proptest! {
                             let stamp = naive.grant(at, cost);
                             prop_assert_eq!(plan.layout.end_of(u64::try_from(mark).unwrap()), stamp);
                             receipts.push((mark, stamp, cost));
-                            prop_assert_eq!(plan.over_at(key.place(), key.word.load()), stamp + naive.window());
+                            prop_assert_eq!(plan.over_at(key.cell(), key.word.load()), stamp + naive.window());
                         }
                     }
                     // Under a smaller limit, or after a lagging clock, what is told is the permits
@@ -108,7 +108,7 @@ proptest! {
                 Op::Restore => {
                     // By the same clock, later. It drops what has expired for a clock that does not
                     // lag, and the first moment of the newest step, if that is empty.
-                    let ends = plan.permits(Seen { place: key.place(), word: key.word.load(), now }).expect("in one thread");
+                    let ends = plan.permits(Seen { cell: key.cell(), word: key.word.load(), now }).expect("in one thread");
                     prop_assert_eq!(ends.iter().map(|&(_, permits)| u64::from(permits)).sum::<u64>(), naive.live(now));
                     let elapsed = 3;
                     now += elapsed;

@@ -61,7 +61,7 @@ impl Naive {
 
     pub(super) fn refund(&mut self, at: u64, stamp: u64, cost: u32) -> u32 {
         let is_live = at.max(self.since) < stamp + self.window();
-        let place = self.grants.iter().position(|&grant| is_live && grant == (stamp, cost));
-        place.map_or(0, |place| self.grants.remove(place).1)
+        let cell = self.grants.iter().position(|&grant| is_live && grant == (stamp, cost));
+        cell.map_or(0, |cell| self.grants.remove(cell).1)
     }
 }

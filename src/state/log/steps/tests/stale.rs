@@ -4,7 +4,7 @@ use super::*;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Ask {
+    Request {
         cost: u32,
         lag: u64,
     },
@@ -28,7 +28,7 @@ fn op() -> impl Strategy<Value = Op> {
     let lag = || prop_oneof![3 => Just(0), 1 => 0..40_u64];
     let index = any::<prop::sample::Index>;
     prop_oneof![
-        10 => (1..5_u32, lag()).prop_map(|(cost, lag)| Op::Ask { cost, lag }),
+        10 => (1..5_u32, lag()).prop_map(|(cost, lag)| Op::Request { cost, lag }),
         9 => (0..16_u64).prop_map(Op::Wait),
         1 => (20..300_u64).prop_map(Op::Wait),
         1 => (index(), lag()).prop_map(|(which, lag)| Op::Refund { which, lag }),
@@ -55,7 +55,7 @@ proptest! {
             let at = |lag: u64| (now - lag).max(begin);
             match op {
                 Op::Wait(parts) => now += (parts * resolution).div_ceil(7),
-                Op::Ask { cost, lag } => {
+                Op::Request { cost, lag } => {
                     let cost = (cost * unit).min(given.limit);
                     let answer = key.ask(&plan, at(lag), cost);
                     prop_assert_eq!(answer, other.ask(&plan, at(lag), cost));
@@ -75,23 +75,23 @@ proptest! {
                 Op::Use { word, what, cost, lag, which } => {
                     let (word, current) = (words[word.index(words.len())], key.word.load());
                     let cost = (cost * unit).min(given.limit);
-                    let (seen, mut left) = (Seen { place: key.place(), word, now: at(lag) }, PerQuota::NONE);
+                    let (seen, mut left) = (Seen { cell: key.cell(), word, now: at(lag) }, PerQuota::NONE);
                     let new = match what {
-                        0 => match plan.propose(seen, Ask::acquire(cost), Some(&mut left)) {
+                        0 => match plan.propose(seen, Request::acquire(cost), Some(&mut left)) {
                             Proposal::Admit { word: new, .. } => Some(new),
                             _ => None,
                         },
                         1 => plan.refund(seen, cost, stamps[which.index(stamps.len())].into()).map(|(new, _)| new),
                         2 => Some(plan.moved(seen, &plan, &Rings::with_room(64))).filter(|_| false),
                         3 => {
-                            plan.propose(seen, Ask::acquire(cost).peek(), Some(&mut left));
+                            plan.propose(seen, Request::acquire(cost).peek(), Some(&mut left));
                             None
                         }
                         4 => {
-                            plan.propose(seen, Ask::reserve(cost, 1000).peek(), Some(&mut left));
+                            plan.propose(seen, Request::reserve(cost, 1000).peek(), Some(&mut left));
                             None
                         }
-                        5 => Some(plan.over_at(seen.place, word)).and(None),
+                        5 => Some(plan.over_at(seen.cell, word)).and(None),
                         _ => {
                             #[cfg(feature = "snapshot")]
                             plan.permits(seen);

@@ -7,11 +7,11 @@ use super::*;
 /// How far a request got.
 enum Stalled<'a> {
     /// It has loaded the word, and read the clock.
-    Loaded { place: Place<'a>, word: Word },
+    Loaded { cell: CellRef<'a>, word: Word },
     /// It has read the ring, and is about to spill or copy.
-    Read { place: Place<'a>, word: Word, view: View<'a, Steps> },
+    Read { cell: CellRef<'a>, word: Word, view: View<'a, Steps> },
     /// It is about to swap the word.
-    Proposed { place: Place<'a>, word: Word, new: Word },
+    Proposed { cell: CellRef<'a>, word: Word, new: Word },
 }
 
 const STAGES: usize = 3;
@@ -19,30 +19,30 @@ const STAGES: usize = 3;
 impl<'a> Stalled<'a> {
     /// `None` if the request is denied, or has no word yet: then it stops nowhere of interest.
     fn at(stage: usize, plan: &'a LogPlan<Steps>, key: &'a Key, reading: u64, cost: u32) -> Option<Self> {
-        let (place, word) = (key.place(), key.word.load());
-        let view = View::of(plan.layout, Seen { place, word, now: reading });
+        let (cell, word) = (key.cell(), key.word.load());
+        let view = View::of(plan.layout, Seen { cell, word, now: reading });
         match stage {
-            0 => Some(Self::Loaded { place, word }),
+            0 => Some(Self::Loaded { cell, word }),
             _ if plan.refusal(&view, cost).is_some() => None,
-            1 => Some(Self::Read { place, word, view }),
-            _ => Some(Self::Proposed { place, word, new: plan.claim(&view, view.claim(cost, view.step)) }),
+            1 => Some(Self::Read { cell, word, view }),
+            _ => Some(Self::Proposed { cell, word, new: plan.grant(&view, view.grant(cost, view.step)) }),
         }
     }
 
     /// Goes on. Whether the request is admitted after all; `None` if it is lost.
     fn goes_on(self, plan: &LogPlan<Steps>, reading: u64, cost: u32) -> Option<Result<(), u64>> {
-        let (place, word, new) = match self {
-            Self::Loaded { place, word } => {
-                match plan.propose(Seen { place, word, now: reading }, Ask::acquire(cost), None) {
-                    Proposal::Admit { word: new, .. } => (place, word, new),
+        let (cell, word, new) = match self {
+            Self::Loaded { cell, word } => {
+                match plan.propose(Seen { cell, word, now: reading }, Request::acquire(cost), None) {
+                    Proposal::Admit { word: new, .. } => (cell, word, new),
                     Proposal::Deny { wait_ns, .. } => return Some(Err(wait_ns)),
                     Proposal::Lost => return None,
                 }
             }
-            Self::Read { place, word, view } => (place, word, plan.claim(&view, view.claim(cost, view.step))),
-            Self::Proposed { place, word, new } => (place, word, new),
+            Self::Read { cell, word, view } => (cell, word, plan.grant(&view, view.grant(cost, view.step))),
+            Self::Proposed { cell, word, new } => (cell, word, new),
         };
-        place.word.swap(word, new).then_some(Ok(()))
+        cell.word.swap(word, new).then_some(Ok(()))
     }
 }
 
@@ -115,11 +115,11 @@ proptest! {
                     let word = current.word.load();
                     prop_assert!(current.word.swap(word, word.frozen()));
                     let rings = &keys[key + 1].rings;
-                    let moved = plan.moved(Seen { place: current.place(), word: word.frozen(), now }, &plan, rings);
+                    let moved = plan.moved(Seen { cell: current.cell(), word: word.frozen(), now }, &plan, rings);
                     key += 1;
                     prop_assert!(keys[key].word.swap(Word::NEW, moved) || moved == Word::NEW);
                     // Another thread that moves the key comes too late, unless nothing has happened.
-                    let late = plan.moved(Seen { place: current.place(), word: word.frozen(), now }, &plan, rings);
+                    let late = plan.moved(Seen { cell: current.cell(), word: word.frozen(), now }, &plan, rings);
                     prop_assert!(!keys[key].word.swap(Word::NEW, late) || late == Word::NEW);
                 }
                 Op::Stall { stage, cost } => {
@@ -151,16 +151,16 @@ proptest! {
                     if words.is_empty() { continue }
                     let (key, word) = words[which.index(words.len())];
                     let mut left = PerQuota::NONE;
-                    let answer = plan.propose(Seen { place: key.place(), word, now }, Ask::acquire(1).peek(), Some(&mut left));
+                    let answer = plan.propose(Seen { cell: key.cell(), word, now }, Request::acquire(1).peek(), Some(&mut left));
                     if answer != Proposal::Lost {
                         prop_assert_eq!(left.first(), naive.left(now));
                     }
                     #[cfg(feature = "snapshot")]
-                    plan.permits(Seen { place: key.place(), word, now });
+                    plan.permits(Seen { cell: key.cell(), word, now });
                     if let Some(receipt) = receipts.last() {
                         // What it would swap in is swapped for no other word.
                         let stamp = u64::try_from(receipt.0).unwrap();
-                        if let Some((new, refunded)) = plan.refund(Seen { place: key.place(), word, now }, receipt.2, stamp.into()) {
+                        if let Some((new, refunded)) = plan.refund(Seen { cell: key.cell(), word, now }, receipt.2, stamp.into()) {
                             prop_assert!(refunded == 0 || key.word.load() == word || !key.word.swap(word, new));
                         }
                     }
@@ -189,7 +189,7 @@ fn a_spill_that_is_a_round_of_the_ring_late_writes_no_wrong_total() {
         let before = key.remaining(&plan, at(3 + steps));
         assert_eq!(before, 100 - 7);
         assert!(matches!(
-            plan.propose(Seen { place: key.place(), word, now: at(4) }, Ask::acquire(1), None),
+            plan.propose(Seen { cell: key.cell(), word, now: at(4) }, Request::acquire(1), None),
             Proposal::Lost | Proposal::Admit { .. }
         ));
         assert_eq!(key.remaining(&plan, at(3 + steps)), before, "{steps} steps later");
@@ -205,8 +205,8 @@ fn a_late_spill_adds_no_total_of_another_round_to_its_step() {
     let plan = Given { limit: 12, steps: 5, resolution: 5 }.plan();
     let (key, at) = (Key::new(), |time: u64| TIME_ZERO + time);
     let spill = |word: Word| {
-        let seen = Seen { place: key.place(), word, now: at(61) };
-        assert!(matches!(plan.propose(seen, Ask::acquire(1), None), Proposal::Admit { .. }));
+        let seen = Seen { cell: key.cell(), word, now: at(61) };
+        assert!(matches!(plan.propose(seen, Request::acquire(1), None), Proposal::Admit { .. }));
     };
     assert!([5, 6].iter().all(|&time| key.admits(&plan, at(time), 1)));
     let old = key.word.load();

@@ -9,11 +9,11 @@ use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::lists::{List, ListError, Lists};
 use crate::modes::Modes;
-use crate::observer::{Feed, Request, overrules};
+use crate::observer::{Feed, ObservedRequest, overrules};
 use crate::penalty::Noted;
 use crate::quota::Quota;
-use crate::state::joint::Asked;
-use crate::state::request::Ask;
+use crate::state::joint::KeyedRequest;
+use crate::state::request::Request;
 use crate::state::table::Refundable;
 
 /// The keys of one request by their dimensions.
@@ -26,18 +26,18 @@ impl<C: Clock, F> Engine<C, F> {
     /// Decides a request, and tells the observers. Charges that can be refunded are added to
     /// `refundable`. `shown` are the keys as observers see them, if there are any.
     #[inline(never)]
-    pub(crate) fn ask(
+    pub(crate) fn decide_observed(
         &self,
         keys: &[Option<Fingerprint>],
-        ask: Ask,
+        request: Request,
         refundable: Option<&mut Vec<Refundable>>,
         shown: Option<&dyn Feed>,
     ) -> Status {
         let status = match keys {
-            [Some(key)] if refundable.is_none() => self.decide_status(*key, ask.cost),
-            _ => self.decide_fully(keys, ask, refundable),
+            [Some(key)] if refundable.is_none() => self.decide_status(*key, request.cost),
+            _ => self.decide_fully(keys, request, refundable),
         };
-        if self.is_observed() && ask.cost > 0 {
+        if self.is_observed() && request.cost > 0 {
             // The observers see what the caller makes of a denial.
             let overruled = (status.is_denied() && overrules()).then(|| {
                 let mut overruled = status.clone();
@@ -45,12 +45,16 @@ impl<C: Clock, F> Engine<C, F> {
                 overruled
             });
             let shown_status = overruled.as_ref().unwrap_or(&status);
-            let result = self.fits(keys, ask.cost, shown_status.decision).map(|()| shown_status);
+            let result = self.fits(keys, request.cost, shown_status.decision).map(|()| shown_status);
             let quota = |denial: Denial| {
                 let key = (*keys.get(denial.dimension())?)?;
                 self.table.version_for(key, |version| version.quotas.get(denial.quota()).copied())
             };
-            self.observers.tell(&Request { shown, keys, names: &self.names, cost: ask.cost }, result, quota);
+            self.observers.tell(
+                &ObservedRequest { shown, keys, names: &self.names, cost: request.cost },
+                result,
+                quota,
+            );
         }
         status
     }
@@ -86,33 +90,33 @@ impl<C: Clock, F> Engine<C, F> {
     pub(super) fn decide_fully(
         &self,
         keys: &[Option<Fingerprint>],
-        ask: Ask,
+        request: Request,
         refundable: Option<&mut Vec<Refundable>>,
     ) -> Status {
         // It charges nothing, so it goes past counts and penalties.
-        if ask.cost == 0 {
-            return self.peek(keys, ask);
+        if request.cost == 0 {
+            return self.peek(keys, request);
         }
         // Without lists, penalties and shadow mode the quotas alone decide.
         let Some(modes) = self.modes.get() else {
-            let status = self.by_quotas(self.asked(keys, ask), &self.clock, refundable);
+            let status = self.by_quotas(self.keyed(keys, request), &self.clock, refundable);
             self.count(status.decision);
             return status;
         };
-        let mut status = self.by_modes(modes, keys, ask, refundable);
-        if !ask.peeks {
+        let mut status = self.by_modes(modes, keys, request, refundable);
+        if !request.peeks {
             self.count(status.decision);
         }
-        status.decision = modes.show(status.decision, keys, ask.peeks);
+        status.decision = modes.show(status.decision, keys, request.peeks);
         status
     }
 
     /// The answer that such a request would get.
-    pub(crate) fn peek(&self, keys: &[Option<Fingerprint>], ask: Ask) -> Status {
+    pub(crate) fn peek(&self, keys: &[Option<Fingerprint>], request: Request) -> Status {
         // A request of cost zero is always admitted.
-        match self.modes.get().filter(|_| ask.cost > 0) {
-            Some(_) => self.decide_fully(keys, ask.peek(), None),
-            None => self.table.preview(self.asked(keys, ask), &self.clock),
+        match self.modes.get().filter(|_| request.cost > 0) {
+            Some(_) => self.decide_fully(keys, request.peek(), None),
+            None => self.table.preview(self.keyed(keys, request), &self.clock),
         }
     }
 
@@ -132,7 +136,7 @@ impl<C: Clock, F> Engine<C, F> {
         &self,
         modes: &Modes,
         keys: &[Option<Fingerprint>],
-        ask: Ask,
+        request: Request,
         refundable: Option<&mut Vec<Refundable>>,
     ) -> Status {
         let (mut unlisted, mut blocks): (Together, Blocks) = Default::default();
@@ -142,32 +146,37 @@ impl<C: Clock, F> Engine<C, F> {
         if let Some(status) = self.by_lists(modes, unlisted, shadowed) {
             return status;
         }
-        let (clock, asked) = (Noted::new(&self.clock), Asked { shadowed, ..self.asked(unlisted, ask) });
-        for (block, key) in blocks.iter_mut().zip(asked.keys) {
+        let (clock, keyed) = (Noted::new(&self.clock), KeyedRequest { shadowed, ..self.keyed(unlisted, request) });
+        for (block, key) in blocks.iter_mut().zip(keyed.keys) {
             *block = key.and_then(|key| self.penalties(modes, key)?.blocked_until(key, &clock));
         }
-        if !ask.peeks && blocks.iter().any(Option::is_some) {
+        if !request.peeks && blocks.iter().any(Option::is_some) {
             // Ask the quotas, too: their wait may be longer than the block.
-            let status = self.table.refuse(asked, &clock);
-            return with_blocks(status, &blocks, asked, clock.last(), &clock);
+            let status = self.table.refuse(keyed, &clock);
+            return with_blocks(status, &blocks, keyed, clock.last(), &clock);
         }
-        let (status, told_at) = (self.by_quotas(asked, &clock, refundable), clock.last());
-        let denial = status.denial().filter(|denial| !ask.peeks && !denial.never_fits());
+        let (status, told_at) = (self.by_quotas(keyed, &clock, refundable), clock.last());
+        let denial = status.denial().filter(|denial| !request.peeks && !denial.never_fits());
         for dimension in denial.into_iter().flat_map(Denial::violated_quotas) {
-            let key = asked.keys[dimension];
+            let key = keyed.keys[dimension];
             blocks[dimension] = key.and_then(|key| self.penalties(modes, key)?.note_denial(key, &clock));
         }
-        with_blocks(status, &blocks, asked, told_at, &clock)
+        with_blocks(status, &blocks, keyed, told_at, &clock)
     }
 
     /// The answer of the quotas.
-    fn by_quotas(&self, asked: Asked<'_>, clock: &impl Clock, refundable: Option<&mut Vec<Refundable>>) -> Status {
-        if asked.ask.peeks {
-            return self.table.preview(asked, clock);
+    fn by_quotas(
+        &self,
+        keyed: KeyedRequest<'_>,
+        clock: &impl Clock,
+        refundable: Option<&mut Vec<Refundable>>,
+    ) -> Status {
+        if keyed.request.peeks {
+            return self.table.preview(keyed, clock);
         }
         let mut status = Status::nothing();
-        let decision = self.table.acquire(asked, clock, Some(&mut status.left), refundable);
-        status.decided(decision, asked.ask.cost)
+        let decision = self.table.acquire(keyed, clock, Some(&mut status.left), refundable);
+        status.decided(decision, keyed.request.cost)
     }
 
     /// The answer of the lists to a request with a denied key, or with none but allowed keys.
@@ -175,8 +184,8 @@ impl<C: Clock, F> Engine<C, F> {
     fn by_lists(&self, modes: &Modes, keys: &mut [Option<Fingerprint>], shadowed: Shadowed) -> Option<Status> {
         let lists = modes.lists.as_ref()?;
         let mut status = Status::nothing();
-        for (dimension, place) in keys.iter_mut().enumerate() {
-            let Some((key, list)) = place.and_then(|key| Some((key, lists.of(key)?))) else { continue };
+        for (dimension, asked) in keys.iter_mut().enumerate() {
+            let Some((key, list)) = asked.and_then(|key| Some((key, lists.of(key)?))) else { continue };
             status.left.begin(dimension);
             let quotas = self.table.quotas_for(key);
             let limits = quotas.iter().map(Quota::limit);
@@ -189,16 +198,16 @@ impl<C: Clock, F> Engine<C, F> {
                 }
                 List::Allow => {
                     status.left.set(limits.map(Left::all));
-                    *place = None;
+                    *asked = None;
                 }
             }
         }
         (status.is_denied() || keys.iter().all(Option::is_none)).then_some(status)
     }
 
-    pub(super) fn asked<'a>(&self, keys: &'a [Option<Fingerprint>], ask: Ask) -> Asked<'a> {
+    pub(super) fn keyed<'a>(&self, keys: &'a [Option<Fingerprint>], request: Request) -> KeyedRequest<'a> {
         let admits_without_place = self.at_key_cap() == AtKeyCap::Admit;
-        Asked { keys, ask, admits_without_place, shadowed: Shadowed::default() }
+        KeyedRequest { keys, request, admits_without_place, shadowed: Shadowed::default() }
     }
 
     /// Refunds the permits of these charges that still count, and returns how many. Of several
@@ -226,7 +235,7 @@ impl<C: Clock, F> Engine<C, F> {
 fn with_blocks<C: Clock>(
     mut status: Status,
     blocks: &Blocks,
-    Asked { ask, shadowed, .. }: Asked<'_>,
+    KeyedRequest { request, shadowed, .. }: KeyedRequest<'_>,
     told_at: u64,
     clock: &Noted<'_, C>,
 ) -> Status {
@@ -257,7 +266,7 @@ fn with_blocks<C: Clock>(
     });
     let by_blocks = blocked().map(|(dimension, until)| by_block(dimension, from_now(until)));
     match by_quotas.into_iter().chain(by_blocks).reduce(|all, other| all.and(other, shadowed)) {
-        Some(denial) => status.decided(Decision::Denied(denial), ask.cost),
+        Some(denial) => status.decided(Decision::Denied(denial), request.cost),
         None => status,
     }
 }

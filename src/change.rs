@@ -39,10 +39,11 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   smaller limit a key waits until few enough are live. Permits that have left the widest of
     ///   the old windows do not come back under a longer one.
     /// - **Token bucket, leaky bucket**: as much is missing from the new bucket as was from the old
-    ///   one, and at most all of it. Permits that are reserved ahead stay owed, up to the new capacity. The bucket flows at the new rate from now on. A key whose
-    ///   bucket is full is as new: it gets what [new keys](Quota::starting_with) start with.
-    /// - **Leaky queue**: places that were given stay. The next place leaves when it would have, or
-    ///   earlier, if the new queue can't be as long.
+    ///   one. Beyond the new capacity it is **debt**: requests wait until it has flowed in, or the key
+    ///   is [forgotten](Self::forget). The bucket flows at the new rate from now on. A key whose bucket is full is as new: it gets what [new
+    ///   keys](Quota::starting_with) start with.
+    /// - **Leaky queue, warm-up**: the line is free when it would have been, also if that is later than
+    ///   the new quota lets a request wait.
     /// - **Quantised log**: the limit changes as that of a sliding window log. The window can't
     ///   change.
     /// - **Fixed window**: permits of an open window still count in it. The window keeps its start
@@ -51,6 +52,10 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   window that is over stays over.
     /// - **Sliding counter**: both counts are kept. The window changes as a fixed window does. If
     ///   only the phase is another, no count weighs less at the change than it did before.
+    ///
+    /// So **changes mint no permits**: a sequence of changes at one instant leaves no more than its last
+    /// quotas alone would have. There is one exception: permits that expire under a shorter window
+    /// do not come back under a longer one.
     ///
     /// Permits that were charged under earlier quotas can still be refunded to logs and windows,
     /// unless they count in another window. They can't be refunded to buckets and queues.

@@ -183,10 +183,10 @@ fn a_shorter_window_frees_places_at_the_cap() {
     }
 }
 
-/// A bucket that becomes smaller is empty at most, and owes no more than what is reserved.
+/// A bucket that becomes smaller owes all that is missing, and a key that is forgotten does not.
 #[test]
 fn a_smaller_bucket_lacks_all_permits_and_the_reserved_ones() {
-    for (reserved, wait) in [(0, 1), (1, 2), (3, 4), (9, 4)] {
+    for (reserved, wait) in [(0, 8), (1, 9), (3, 11), (9, 17)] {
         let clock = MockClock::new();
         let builder = Limiter::<str>::builder(Quota::token_bucket(10, 1, SECOND)).clock(clock.clone());
         let limiter = builder.build().unwrap();
@@ -196,6 +196,7 @@ fn a_smaller_bucket_lacks_all_permits_and_the_reserved_ones() {
         }
         limiter.set_quotas(&[Quota::token_bucket(3, 1, SECOND)]).unwrap();
         assert_eq!(limiter.try_acquire("a").retry_after(), Some(wait * SECOND), "{reserved} reserved");
+        assert!(limiter.forget("a") && limiter.try_acquire("a").is_admitted());
     }
 }
 

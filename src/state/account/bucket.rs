@@ -12,8 +12,11 @@
 //! A reservation may leave it lacking more: then its permits are there when F - t has come down to
 //! `C * P`, which is its delay. The delay is at most the time in which the bucket fills.
 //!
-//! F is less than 2^93 ticks: `t` is below 2^62 ns, and F at most two fillings later, each below
-//! 2^60 ns.
+//! After a change of quotas it lacks as much as before, also if that is more than it holds. Requests
+//! wait until this *debt* has flowed in. So a bucket that shrinks and grows again grants nothing anew.
+//!
+//! F is less than 2^93 ticks: `t` is below 2^62 ns, and F at most 2^61 ns later: two fillings, each
+//! below 2^60 ns, or what is kept of a debt ([`Rate::latest`]).
 //!
 //! # Refunds
 //!
@@ -26,7 +29,7 @@
 //! told apart (but for one in 2^24). What has flowed in since the charge stays. So the bound holds
 //! for intervals that have the charge and the refund in them.
 //!
-//! A bucket that lacks more than C owes the difference to reservations, which have their delays.
+//! A bucket that lacks more than C owes the difference, to reservations, which have their delays.
 //! Once the last of them passes, the bucket must lack what was charged after the refunded permits.
 //! So F goes back by at most C less those, and not at all if something was refunded since.
 //! `refunds` counts refunds. At its largest it stays, and a bucket that owes refunds nothing, until
@@ -167,23 +170,19 @@ impl Account for Bucket {
         (permits > 0).then(|| (Fields { full_at, refunds: held.refunds + 1, ..held }.state(), permits))
     }
 
-    /// The state under this quota. As many permits are missing as from the other bucket, at most
-    /// all of them; and as many are owed to reservations, at most as many again. Permits that the
-    /// other bucket granted are not refunded to this one.
+    /// The state under this quota: as many permits are missing as from the other bucket. Permits that
+    /// the other bucket granted are not refunded to this one.
     fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
-        let (fields, ticks) = (Fields::of(state), from.rate.ticks(now));
-        let lacks = fields.full_at.saturating_sub(ticks);
-        let owes = lacks.saturating_sub(from.fills_in);
-        let same = |ticks| self.rate.same_permits(from.rate, ticks).min(self.fills_in);
-        let full_at = self.rate.ticks(now) + same(lacks - owes) + same(owes);
+        let fields = Fields::of(state);
+        let lacks = self.rate.same_permits(from.rate, fields.full_at.saturating_sub(from.rate.ticks(now)));
+        let full_at = self.rate.ticks(now).saturating_add(lacks).min(self.rate.latest(now));
         Fields { full_at, opened: (fields.opened + 1) & most(OPENED_BITS), refunds: 0 }.state()
     }
 
     #[cfg(feature = "snapshot")]
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
         let fields = Fields::of(state);
-        let most = self.rate.ticks(now) + 2 * self.fills_in.max(self.lacks_at_first);
-        Fields { full_at: self.rate.moved(fields.full_at, by, most), ..fields }.state()
+        Fields { full_at: self.rate.moved(fields.full_at, by, self.rate.latest(now)), ..fields }.state()
     }
 
     /// A key that was never asked and starts low earns nothing until it is.

@@ -18,8 +18,11 @@
 //!   those after it wait. In any x nanoseconds it admits at most one limit of permits more than
 //!   `x * r / P`. A reservation waits, at most as long as one request of the limit can make it.
 //!
+//! After a change of quotas the line is free when it would have been, also if it is longer than one
+//! under the new quota gets: requests wait for it.
+//!
 //! The F of a queue is less than 2^93 ticks: it is at most D and one limit of places after `t`,
-//! together below 2^60 ns; or after a change of quotas two limits of places.
+//! together below 2^60 ns; or after a change of quotas 2^61 ns ([`Rate::latest`]).
 //!
 //! # Refunds
 //!
@@ -91,13 +94,6 @@ impl<const WARMS_UP: bool> Line<WARMS_UP> {
         let idle = ticks.saturating_sub(free_at);
         [free_at.max(ticks), if WARMS_UP && idle > 0 { self.store.rested(rest, idle) } else { rest }]
     }
-
-    /// The latest time at which the line is free, in ticks: two of the largest requests from `now`.
-    fn latest(&self, now: u64) -> u128 {
-        // In ticks, because the longest delay is rounded down. A queue stores nothing.
-        let (_, longer) = self.store.spent(self.store.cold, self.limit);
-        self.rate.ticks(now) + 2 * (self.rate.ticks_of(self.limit) + longer)
-    }
 }
 
 impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
@@ -122,11 +118,10 @@ impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
         is_last.then(|| (self.state(free_at, rest), cost))
     }
 
-    /// The state under this quota: free when it would have been, or earlier if this line can't be
-    /// that long. A warm-up is as cold, in proportion.
+    /// The state under this quota: free when it would have been. A warm-up is as cold, in proportion.
     fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {
         let [free_at, rest] = if WARMS_UP { from.at(state, now) } else { from.fields(state) };
-        let free_at = self.rate.same_time(from.rate, free_at).min(self.latest(now));
+        let free_at = self.rate.same_time(from.rate, free_at).min(self.rate.latest(now));
         // Receipts of before are told apart. Rates may have the same ticks, so a warm-up may be as it was.
         if !WARMS_UP {
             return self.state(free_at, (rest + 1) % (1 << 32));
@@ -139,7 +134,7 @@ impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
     #[cfg(feature = "snapshot")]
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128 {
         let [free_at, rest] = self.fields(state);
-        self.state(self.rate.moved(free_at, by, self.latest(now)), rest)
+        self.state(self.rate.moved(free_at, by, self.rate.latest(now)), rest)
     }
 
     /// The first permit decides, so all are left or none. Those of a warm-up are left to requests

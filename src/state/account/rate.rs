@@ -1,5 +1,8 @@
 //! A rate as a fraction in lowest terms, and times in units that make it exact.
 
+/// The longest time for which an account may owe permits: 73 years, two of the longest fillings.
+const LONGEST: u64 = 1 << 61;
+
 /// `permits` every `period` nanoseconds, without a common divisor: at most 2^30 and 2^60.
 ///
 /// Times are counted in *ticks*: a nanosecond has `permits` ticks, and a permit takes `period`
@@ -25,6 +28,11 @@ impl Rate {
     #[inline]
     pub(super) fn ticks(self, ns: u64) -> u128 {
         u128::from(ns) * u128::from(self.permits)
+    }
+
+    /// The latest time in ticks that a state may name, as of `now`: [`LONGEST`] later.
+    pub(super) fn latest(self, now: u64) -> u128 {
+        self.ticks(now) + self.ticks(LONGEST)
     }
 
     /// The nanoseconds from `now` until a time in ticks, rounded up; zero if it has passed.

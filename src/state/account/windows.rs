@@ -35,7 +35,8 @@
 //! none.
 //!
 //! If the boundaries change, the counts go to the aligned window of the change. If that ends earlier
-//! than theirs, the previous count would fade sooner; the difference counts as granted in it.
+//! than theirs, the previous count would fade sooner; the difference counts as granted in it, also
+//! above the limit. So many changes to and fro may deny more than one change.
 //!
 //! `moves` grows with each such change, modulo its field: a receipt of before is worth nothing after
 //! it. It begins with a number by the length of the window: after a change of the length, an aligned
@@ -44,8 +45,9 @@
 //! # Bounds
 //!
 //! A charge is admitted only up to the limit, under this quota and any earlier one. So a count of a
-//! fixed window is at most 2^30, and one of a sliding window counter less than 2^16. A product is of
-//! at most 2^31 permits and less than 2^60 nanoseconds.
+//! fixed window is at most 2^30, and one of a sliding window counter less than 2^16; after changes of
+//! the boundaries it is at most what its field holds. A product is of at most 2^31 permits and less
+//! than 2^60 nanoseconds.
 //!
 //! Sources: common practice, for instance "Pattern: Rate limiter 2" in the documentation of Redis'
 //! `INCR` (the fixed window); J. Desgats, "How we built rate limiting capable of scaling to millions
@@ -169,7 +171,7 @@ impl<const SLIDES: bool> Windows<SLIDES> {
         let earlier = self.end(counts).saturating_sub(start.saturating_add(self.window));
         let lost = product(counts.previous, earlier).div_ceil(self.window.into());
         let lost = u64::try_from(lost).unwrap_or(u64::MAX);
-        let current = counts.current.saturating_add(lost).min(counts.current.max(self.limit.into()));
+        let current = counts.current.saturating_add(lost);
         // Receipts of before are told apart.
         let moves = (counts.moves + u64::from(start != before.start)) % (1 << Self::MOVES_BITS);
         Self::state(Counts { start, current, moves, ..counts })

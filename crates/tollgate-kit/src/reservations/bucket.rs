@@ -109,11 +109,9 @@ impl Naive for Bucket {
         let divisor = greatest_common_divisor(fresh.permits, fresh.period);
         let parts = |amount: i128| {
             let (times, by) = (fresh.period / divisor, self.period);
-            ((amount * times + by - 1) / by * divisor).min(fresh.capacity * fresh.period)
+            (amount * times + by - 1) / by * divisor
         };
-        let lacks = self.capacity * self.period - self.held_at(now);
-        let owes = (lacks - self.capacity * self.period).max(0);
-        let held = fresh.capacity * fresh.period - parts(lacks - owes) - parts(owes);
+        let held = fresh.capacity * fresh.period - parts(self.capacity * self.period - self.held_at(now));
         Self { held, as_of: Some(now.into()), charges: self.charges, ..fresh }
     }
 }

@@ -56,7 +56,7 @@ impl Naive for Queue {
         if self.delay(now) <= self.max_delay { self.limit } else { 0 }
     }
 
-    fn changed(self, now: u64, fresh: Self) -> Self {
+    fn changed(self, _: u64, fresh: Self) -> Self {
         if self.permits * fresh.period == fresh.permits * self.period && self.max_delay == fresh.max_delay {
             let next = self.next * fresh.permits / self.permits;
             return Self { next, permits: fresh.permits, period: fresh.period, ..self };
@@ -65,7 +65,6 @@ impl Naive for Queue {
         let divisor = (1..=fresh.permits).rev().find(|by| fresh.permits % by == 0 && fresh.period % by == 0);
         let (divisor, by) = (divisor.expect("one divides them"), self.permits);
         let next = (self.next * (fresh.permits / divisor) + by - 1).div_euclid(by) * divisor;
-        let longest = i128::from(now) * fresh.permits + 2 * i128::from(fresh.limit) * fresh.period;
-        Self { next: next.min(longest), charges: self.charges, ..fresh }
+        Self { next, charges: self.charges, ..fresh }
     }
 }

@@ -179,14 +179,13 @@ impl Naive for Windows {
             after.previous = std::mem::take(&mut after.current);
             end += after.window;
         }
-        let (previous, current) = (sum(&after.previous), sum(&after.current));
-        if end <= now || previous + current == 0 {
+        let previous = sum(&after.previous);
+        if end <= now || previous + sum(&after.current) == 0 {
             return Self { charges, changes_at: after.changes_at, ..Self::new(after.limit, 1, after.kind) }
                 .of(fresh.window);
         }
         let earlier = (end - after.end_of(now)).max(0);
         let lost = (previous * earlier + after.window - 1) / after.window;
-        let lost = lost.min((i128::from(after.limit) - current).max(0));
         if start != after.end_of(now) - after.window {
             after.previous.iter_mut().chain(&mut after.current).for_each(|grant| grant.0 = 0);
         }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use super::account::bucket::Bucket;
 use super::account::line::{Queue, WarmUp};
 use super::account::windows::{Counter, Window};
-use super::cell::{Key, TIME_ZERO, Word};
+use super::cell::{AtomicWord, Key, TIME_ZERO, Word};
 use super::log::steps::Steps;
 use super::log::{LogPlan, Permits};
-use super::request::{self, Algorithm, CellRef, Request, Seen, decide_apart};
+use super::request::{self, Algorithm, CellRef, Request, Seen};
 use super::ring::Rings;
 use super::root::ARC;
 use crate::clock::nanos;
@@ -109,22 +109,27 @@ impl Plan {
         cost: u32,
         mut left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
+        // The bucket and the hints are compiled into each caller. The rest is in this crate, once.
         match self {
-            // The bucket is short enough to be compiled into each caller.
             Self::Bucket(bucket) if left.is_none() => request::decide(bucket, word, old, now, cost),
-            Self::Queue(queue) if left.is_none() => decide_apart(queue, word, old, now, cost),
-            Self::Window(window) if left.is_none() => decide_apart(window, word, old, now, cost),
-            Self::Counter(counter) if left.is_none() => decide_apart(counter, word, old, now, cost),
-            Self::WarmUp(warm_up) if left.is_none() => decide_apart(warm_up, word, old, now, cost),
+            Self::Queue(queue) if left.is_none() => apart::queue(queue, word, old, now, cost),
+            Self::Window(window) if left.is_none() => apart::window(window, word, old, now, cost),
+            Self::Counter(counter) if left.is_none() => apart::counter(counter, word, old, now, cost),
+            Self::WarmUp(warm_up) if left.is_none() => apart::warm_up(warm_up, word, old, now, cost),
             _ => {
                 // Made where it is needed: what a call gets by reference is in memory.
                 let seen = || Seen { cell: CellRef { word, hint, rings }, word: old, now };
                 match self.denied_by_hint(seen(), Request::acquire(cost), left.as_deref_mut()) {
                     Some((wait_ns, quota)) => Some(FastDecision::denied(wait_ns, quota)),
-                    None => (**self).decide(seen(), cost, left),
+                    None => self.decide_apart(seen(), cost, left),
                 }
             }
         }
+    }
+
+    #[inline(never)]
+    fn decide_apart(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+        (**self).decide(seen, cost, left)
     }
 
     /// A frozen word of a key under these quotas, as it goes on under others in another arena: as
@@ -143,6 +148,29 @@ impl Plan {
             | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_), _) => Word::NEW,
         }
     }
+}
+
+/// The decisions of accounts, each a function of its own that is called with registers alone. A function
+/// that is not generic is compiled once, and not in each crate that decides.
+mod apart {
+    use super::{AtomicWord, Counter, FastDecision, Queue, WarmUp, Window, Word, request};
+
+    macro_rules! apart {
+        ($($name:ident: $Account:ty),*) => { $(
+            #[inline(never)]
+            pub(super) fn $name(
+                account: &$Account,
+                word: &AtomicWord,
+                old: Word,
+                now: u64,
+                cost: u32,
+            ) -> Option<FastDecision> {
+                request::decide(account, word, old, now, cost)
+            }
+        )* };
+    }
+
+    apart!(queue: Queue, window: Window, counter: Counter, warm_up: WarmUp);
 }
 
 /// The algorithm of the plan.

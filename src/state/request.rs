@@ -135,18 +135,6 @@ pub(super) fn decide<A: Account>(
     }
 }
 
-/// The same as a function of its own, called with registers alone.
-#[inline(never)]
-pub(super) fn decide_apart<A: Account>(
-    account: &A,
-    cell: &AtomicWord,
-    word: Word,
-    now: u64,
-    cost: u32,
-) -> Option<FastDecision> {
-    decide(account, cell, word, now, cost)
-}
-
 /// The word and the hint of a key, and the rings of its arena.
 #[derive(Clone, Copy)]
 pub(crate) struct CellRef<'a> {

@@ -415,7 +415,7 @@ pub use lists::ListError;
 pub use live::LiveSettings;
 pub use observer::{Observation, ObservedKey, Observer, Unasked, observe_overruled};
 pub use penalty::Penalty;
-pub use quota::{Algorithm, Quota, QuotaError};
+pub use quota::{Algorithm, Quota, QuotaError, schema};
 pub use quotas::ChangeError;
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "snapshot")]

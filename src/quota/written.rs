@@ -2,22 +2,48 @@
 //! has.
 
 use core::fmt;
-use core::time::Duration;
 
 use serde::de::{self, Error as _};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tollgate_duration::{format_duration, parse_duration};
 
-use super::value::{Algorithm, Kind, Name, Quota};
+use super::kind::Algorithm;
+use super::schema::{Field, FieldValue, fields};
+use super::value::Quota;
 
-/// Declares the fields of all quotas, with their names.
+// The types of fields as they are written.
+type Number = u32;
+type Duration = DurationText;
+type Flag = bool;
+
+/// Declares what is written: the name, the algorithm and all fields.
 macro_rules! written {
-    ($($field:ident: $type:ty),+ $(,)?) => {
+    ($($Field:ident $name:ident $Kind:ident $place:literal $meaning:literal;)+) => {
         #[derive(Default, Deserialize)]
         #[serde(rename = "Quota", deny_unknown_fields, default)]
         struct Written {
-            $($field: Option<$type>,)+
+            name: Option<String>,
+            algorithm: Option<Algorithm>,
+            $($name: Option<$Kind>,)+
+        }
+
+        impl Written {
+            fn of(quota: &Quota) -> Self {
+                Self {
+                    name: quota.name().map(str::to_owned),
+                    algorithm: Some(quota.algorithm()),
+                    $($name: quota.field(Field::$Field).and_then(Value::written),)+
+                }
+            }
+
+            fn fields(&self) -> Result<Vec<(Field, FieldValue)>, String> {
+                let mut fields = Vec::new();
+                $(if let Some(value) = &self.$name {
+                    fields.push((Field::$Field, value.read(stringify!($name))?));
+                })+
+                Ok(fields)
+            }
         }
 
         impl Serialize for Written {
@@ -25,109 +51,67 @@ macro_rules! written {
                 // A human-readable format leaves out fields that are not set. A format without
                 // field names needs all of them.
                 let all = !serializer.is_human_readable();
-                let mut fields = serializer.serialize_struct("Quota", [$(stringify!($field)),+].len())?;
-                $(if all || self.$field.is_some() {
-                    fields.serialize_field(stringify!($field), &self.$field)?;
-                } else {
-                    fields.skip_field(stringify!($field))?;
-                })+
+                let mut fields = serializer.serialize_struct("Quota", 2 + Field::ALL.len())?;
+                written!(@write fields all self name algorithm $($name)+);
                 fields.end()
             }
         }
     };
+    (@write $fields:ident $all:ident $self:ident $($name:ident)+) => {
+        $(if $all || $self.$name.is_some() {
+            $fields.serialize_field(stringify!($name), &$self.$name)?;
+        } else {
+            $fields.skip_field(stringify!($name))?;
+        })+
+    };
 }
-
-// In their order in formats without field names.
-written! {
-    name: String, algorithm: Algorithm,
-    limit: u32, capacity: u32, refill: u32, leak: u32,
-    per: DurationText, max_delay: DurationText, resolution: DurationText,
-    start: u32, phase: DurationText, counting_refused: bool,
-    rate: u32, warm_up: DurationText,
-}
+fields!(written);
 
 impl Written {
-    fn of(quota: &Quota) -> Self {
-        let text = |duration| Some(DurationText(format_duration(duration)));
-        let all = Self {
-            name: quota.name().map(str::to_owned),
-            algorithm: Some(quota.algorithm()),
-            start: quota.start(),
-            phase: quota.phase().and_then(text),
-            counting_refused: quota.is_counting_refused().then_some(true),
-            ..Self::default()
-        };
-        let limit = Some(quota.limit());
-        match quota.kind() {
-            Kind::Log | Kind::FixedWindow => Self { limit, per: text(quota.window()), ..all },
-            Kind::SlidingCounter { window } => Self { limit, per: text(window), ..all },
-            Kind::QuantisedLog { window, resolution } => {
-                Self { limit, per: text(window), resolution: text(resolution), ..all }
-            }
-            Kind::TokenBucket { refill, per } => Self { capacity: limit, refill: Some(refill), per: text(per), ..all },
-            Kind::LeakyBucket { leak, per } => Self { capacity: limit, leak: Some(leak), per: text(per), ..all },
-            Kind::LeakyQueue { leak, per, max_delay } => {
-                Self { leak: Some(leak), per: text(per), max_delay: text(max_delay), ..all }
-            }
-            Kind::WarmUp { rate, per, warm_up } => {
-                Self { limit, rate: Some(rate), per: text(per), warm_up: text(warm_up), ..all }
-            }
-        }
-    }
-
     fn quota(self) -> Result<Quota, String> {
         let algorithm = self.algorithm.unwrap_or(Algorithm::SlidingWindowLog);
-        // The fields of the algorithm are taken out of these.
-        let mut numbers = [
-            ("limit", self.limit),
-            ("capacity", self.capacity),
-            ("refill", self.refill),
-            ("leak", self.leak),
-            ("rate", self.rate),
-        ];
-        let mut durations = [
-            ("per", self.per),
-            ("max_delay", self.max_delay),
-            ("resolution", self.resolution),
-            ("warm_up", self.warm_up),
-        ];
-        let mut number = |field| take(field, &mut numbers);
-        let mut duration = |field| take(field, &mut durations)?.read(field);
-        // Of several fields that are missing, the error names `per`.
-        let per = duration("per")?;
-        let quota = match algorithm {
-            Algorithm::SlidingWindowLog => Quota::new(number("limit")?, per),
-            Algorithm::TokenBucket => Quota::token_bucket(number("capacity")?, number("refill")?, per),
-            Algorithm::LeakyBucket => Quota::leaky_bucket(number("capacity")?, number("leak")?, per),
-            Algorithm::LeakyQueue => Quota::leaky_queue(number("leak")?, per, duration("max_delay")?),
-            Algorithm::FixedWindow => Quota::fixed_window(number("limit")?, per),
-            Algorithm::SlidingCounter => Quota::sliding_counter(number("limit")?, per),
-            Algorithm::QuantisedLog => {
-                let resolution = duration("resolution")?;
-                Quota::quantised_log(number("limit")?, per, resolution)
-            }
-            Algorithm::WarmUp => {
-                let warm_up = duration("warm_up")?;
-                Quota::warm_up(number("limit")?, number("rate")?, per, warm_up)
-            }
-        };
-        let numbers = numbers.map(|(field, number)| number.and(Some(field)));
-        let mut left = numbers.into_iter().chain(durations.map(|(field, text)| text.and(Some(field)))).flatten();
-        if let Some(field) = left.next() {
-            return Err(format!("a {algorithm} has no field `{field}`"));
-        }
-        let name = self.name.as_deref().map(Name::of);
-        let phase = self.phase.map(|text| text.read("phase")).transpose()?;
-        let counts_refused = self.counting_refused == Some(true);
-        let quota = Quota { name, start: self.start, phase, counts_refused, ..quota };
-        quota.validate().map_err(|error| error.to_string())?;
-        Ok(quota)
+        let quota = Quota::from_fields(algorithm, &self.fields()?).map_err(|error| error.to_string())?;
+        let Some(name) = self.name else { return Ok(quota) };
+        let quota = quota.named(&name);
+        quota.validate().map(|()| quota).map_err(|error| error.to_string())
     }
 }
 
-fn take<T>(field: &str, fields: &mut [(&str, Option<T>)]) -> Result<T, String> {
-    let given = fields.iter_mut().find(|(name, _)| *name == field).and_then(|(_, value)| value.take());
-    given.ok_or_else(|| format!("`{field}` is missing"))
+/// How the value of a field is written.
+trait Value: Sized {
+    fn written(value: FieldValue) -> Option<Self>;
+
+    fn read(&self, field: &str) -> Result<FieldValue, String>;
+}
+
+impl Value for Number {
+    fn written(value: FieldValue) -> Option<Self> {
+        if let FieldValue::Number(number) = value { Some(number) } else { None }
+    }
+
+    fn read(&self, _: &str) -> Result<FieldValue, String> {
+        Ok(FieldValue::Number(*self))
+    }
+}
+
+impl Value for Flag {
+    fn written(value: FieldValue) -> Option<Self> {
+        if let FieldValue::Flag(flag) = value { Some(flag) } else { None }
+    }
+
+    fn read(&self, _: &str) -> Result<FieldValue, String> {
+        Ok(FieldValue::Flag(*self))
+    }
+}
+
+impl Value for Duration {
+    fn written(value: FieldValue) -> Option<Self> {
+        if let FieldValue::Duration(duration) = value { Some(Self(format_duration(duration))) } else { None }
+    }
+
+    fn read(&self, field: &str) -> Result<FieldValue, String> {
+        parse_duration(&self.0).map(FieldValue::Duration).map_err(|error| format!("`{field}`: {error}"))
+    }
 }
 
 /// Writes the fields of a policy file, with durations as texts.
@@ -149,12 +133,6 @@ impl<'de> Deserialize<'de> for Quota {
 #[derive(Serialize)]
 #[serde(transparent)]
 struct DurationText(String);
-
-impl DurationText {
-    fn read(&self, field: &str) -> Result<Duration, String> {
-        parse_duration(&self.0).map_err(|error| format!("`{field}`: {error}"))
-    }
-}
 
 impl<'de> Deserialize<'de> for DurationText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

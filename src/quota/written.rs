@@ -1,5 +1,4 @@
-//! Quotas in serde formats (feature `serde`), with the fields that a policy file of `tollgate-policy`
-//! has.
+//! Quotas in serde formats (feature `serde`), with the fields of the schema.
 
 use core::fmt;
 

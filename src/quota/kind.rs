@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     WarmUp { rate: u32, per: Duration, warm_up: Duration },
 }
 
-/// How a [`Quota`] counts permits.
+/// How a [`Quota`](crate::Quota) counts permits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,27 +33,27 @@ pub(crate) enum Kind {
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Algorithm {
-    /// A stamp is kept for each permit, for one window ([`Quota::new`](Quota::new)).
+    /// A stamp is kept for each permit, for one window ([`Quota::new`](crate::Quota::new)).
     SlidingWindowLog,
     /// Permits are taken from a bucket that is refilled evenly
-    /// ([`Quota::token_bucket`](Quota::token_bucket)).
+    /// ([`Quota::token_bucket`](crate::Quota::token_bucket)).
     TokenBucket,
     /// Permits are poured into a bucket that leaks evenly
-    /// ([`Quota::leaky_bucket`](Quota::leaky_bucket)).
+    /// ([`Quota::leaky_bucket`](crate::Quota::leaky_bucket)).
     LeakyBucket,
-    /// Requests queue, and each gets its delay ([`Quota::leaky_queue`](Quota::leaky_queue)).
+    /// Requests queue, and each gets its delay ([`Quota::leaky_queue`](crate::Quota::leaky_queue)).
     LeakyQueue,
     /// Permits are counted from the start of a window to its end
-    /// ([`Quota::fixed_window`](Quota::fixed_window)).
+    /// ([`Quota::fixed_window`](crate::Quota::fixed_window)).
     FixedWindow,
     /// The counts of two windows are added. The older count is weighted by the part of its window
     /// that the moving window still covers
-    /// ([`Quota::sliding_counter`](Quota::sliding_counter)).
+    /// ([`Quota::sliding_counter`](crate::Quota::sliding_counter)).
     SlidingCounter,
     /// A count is kept for each step of time, for one window
-    /// ([`Quota::quantised_log`](Quota::quantised_log)).
+    /// ([`Quota::quantised_log`](crate::Quota::quantised_log)).
     QuantisedLog,
-    /// An idle limiter is cold, and rises to its rate ([`Quota::warm_up`](Quota::warm_up)).
+    /// An idle limiter is cold, and rises to its rate ([`Quota::warm_up`](crate::Quota::warm_up)).
     WarmUp,
 }
 

@@ -33,12 +33,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use core::fmt;
 use core::time::Duration;
 
 use super::kind::{Algorithm, Kind};
 use super::valid::QuotaError;
 use super::value::Quota;
+use crate::texts::texts;
 
 /// Passes all fields to a macro. Each has its variant, its name, its kind, its place among the
 /// numbers of a snapshot (no two fields of an algorithm have the same), and its meaning.
@@ -167,16 +167,6 @@ pub enum FieldValue {
     Duration(Duration),
     /// On or off.
     Flag(bool),
-}
-
-impl FieldValue {
-    const fn kind(self) -> FieldKind {
-        match self {
-            Self::Number(_) => FieldKind::Number,
-            Self::Duration(_) => FieldKind::Duration,
-            Self::Flag(_) => FieldKind::Flag,
-        }
-    }
 }
 
 /// Declares the name, the fields and the meaning of each algorithm, in the order of the variants.
@@ -313,20 +303,26 @@ impl Quota {
     /// not have, for a value of another type, and for a quota that is not [valid](Self::validate).
     pub fn from_fields(algorithm: Algorithm, fields: &[(Field, FieldValue)]) -> Result<Self, FieldError> {
         for &(field, value) in fields {
-            if value.kind() != field.kind() {
-                return Err(FieldError::OtherKind { field });
+            match (field.kind(), value) {
+                (FieldKind::Number, FieldValue::Number(_))
+                | (FieldKind::Duration, FieldValue::Duration(_))
+                | (FieldKind::Flag, FieldValue::Flag(_)) => {}
+                _ => return Err(FieldError::OtherKind { field }),
             }
             if !algorithm.has_field(field) && value != FieldValue::Flag(false) {
                 return Err(FieldError::Foreign { field, algorithm });
             }
         }
         let given = |field| fields.iter().find(|(other, _)| *other == field).map(|&(_, value)| value);
-        let optional_number =
-            |field| if let Some(FieldValue::Number(number)) = given(field) { Some(number) } else { None };
-        let optional_time = |field| if let Some(FieldValue::Duration(time)) = given(field) { Some(time) } else { None };
         let missing = |field| FieldError::Missing { field, algorithm };
-        let number = |field| optional_number(field).ok_or(missing(field));
-        let time = |field| optional_time(field).ok_or(missing(field));
+        let number = |field| match given(field) {
+            Some(FieldValue::Number(number)) => Ok(number),
+            _ => Err(missing(field)),
+        };
+        let time = |field| match given(field) {
+            Some(FieldValue::Duration(time)) => Ok(time),
+            _ => Err(missing(field)),
+        };
         // Of several fields that are missing, the error names `per`.
         let per = time(Field::Per)?;
         let quota = match algorithm {
@@ -340,8 +336,8 @@ impl Quota {
             Algorithm::WarmUp => Self::warm_up(number(Field::Limit)?, number(Field::Rate)?, per, time(Field::WarmUp)?),
         };
         let quota = Self {
-            start: optional_number(Field::Start),
-            phase: optional_time(Field::Phase),
+            start: number(Field::Start).ok(),
+            phase: time(Field::Phase).ok(),
             counts_refused: given(Field::CountingRefused) == Some(FieldValue::Flag(true)),
             ..quota
         };
@@ -425,31 +421,16 @@ pub enum FieldError {
     Invalid(QuotaError),
 }
 
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing { field, algorithm } => write!(f, "`{}` is missing: a {algorithm} needs it", field.name()),
-            Self::Foreign { field, algorithm } => {
-                write!(f, "a {algorithm} has no field `{}`: only ", field.name())?;
-                let those = Algorithm::ALL.iter().filter(|other| other.has_field(*field));
-                for (at, other) in those.enumerate() {
-                    write!(f, "{}a {other}", if at == 0 { "" } else { " or " })?;
-                }
-                f.write_str(" has it")
-            }
-            Self::OtherKind { field } => write!(
-                f,
-                "`{}` is a {}",
-                field.name(),
-                match field.kind() {
-                    FieldKind::Number => "number",
-                    FieldKind::Duration => "duration",
-                    FieldKind::Flag => "flag: on or off",
-                }
-            ),
-            Self::Invalid(error) => error.fmt(f),
-        }
-    }
+texts! { FieldError {
+    Missing { field, algorithm } => "`{}` is missing: a {algorithm} needs it", field.name();
+    Foreign { field, algorithm } => "a {algorithm} has no field `{}`: only a {} has it", field.name(), those_with(*field);
+    OtherKind { field } => "the value of `{}` is not a {:?}", field.name(), field.kind();
+    Invalid(error) => "{error}";
+} }
+
+fn those_with(field: Field) -> String {
+    let those = Algorithm::ALL.iter().filter(|algorithm| algorithm.has_field(field));
+    those.map(Algorithm::to_string).collect::<Vec<_>>().join(" or a ")
 }
 
 impl core::error::Error for FieldError {}

@@ -16,7 +16,7 @@ type Number = u32;
 type Duration = DurationText;
 type Flag = bool;
 
-/// Declares what is written: the name, the algorithm and all fields.
+/// Declares what is read: the name, the algorithm and all fields.
 macro_rules! written {
     ($($Field:ident $name:ident $Kind:ident $place:literal $meaning:literal;)+) => {
         #[derive(Default, Deserialize)]
@@ -28,99 +28,88 @@ macro_rules! written {
         }
 
         impl Written {
-            fn of(quota: &Quota) -> Self {
-                Self {
-                    name: quota.name().map(str::to_owned),
-                    algorithm: Some(quota.algorithm()),
-                    $($name: quota.field(Field::$Field).and_then(Value::written),)+
-                }
-            }
-
-            fn fields(&self) -> Result<Vec<(Field, FieldValue)>, String> {
-                let mut fields = Vec::new();
-                $(if let Some(value) = &self.$name {
-                    fields.push((Field::$Field, value.read(stringify!($name))?));
-                })+
-                Ok(fields)
+            fn fields(self) -> Result<Vec<(Field, FieldValue)>, String> {
+                let all = [$(self.$name.map(|value| value.read(Field::$Field)),)+];
+                all.into_iter().flatten().collect()
             }
         }
-
-        impl Serialize for Written {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                // A human-readable format leaves out fields that are not set. A format without
-                // field names needs all of them.
-                let all = !serializer.is_human_readable();
-                let mut fields = serializer.serialize_struct("Quota", 2 + Field::ALL.len())?;
-                written!(@write fields all self name algorithm $($name)+);
-                fields.end()
-            }
-        }
-    };
-    (@write $fields:ident $all:ident $self:ident $($name:ident)+) => {
-        $(if $all || $self.$name.is_some() {
-            $fields.serialize_field(stringify!($name), &$self.$name)?;
-        } else {
-            $fields.skip_field(stringify!($name))?;
-        })+
     };
 }
 fields!(written);
 
 impl Written {
-    fn quota(self) -> Result<Quota, String> {
-        let algorithm = self.algorithm.unwrap_or(Algorithm::SlidingWindowLog);
-        let quota = Quota::from_fields(algorithm, &self.fields()?).map_err(|error| error.to_string())?;
-        let Some(name) = self.name else { return Ok(quota) };
-        let quota = quota.named(&name);
+    fn quota(mut self) -> Result<Quota, String> {
+        let (name, algorithm) = (self.name.take(), self.algorithm.unwrap_or(Algorithm::SlidingWindowLog));
+        let mut quota = Quota::from_fields(algorithm, &self.fields()?).map_err(|error| error.to_string())?;
+        if let Some(name) = name {
+            quota = quota.named(&name);
+        }
         quota.validate().map(|()| quota).map_err(|error| error.to_string())
     }
 }
 
-/// How the value of a field is written.
-trait Value: Sized {
-    fn written(value: FieldValue) -> Option<Self>;
-
-    fn read(&self, field: &str) -> Result<FieldValue, String>;
+/// A value as it is written.
+trait Read {
+    fn read(self, field: Field) -> Result<(Field, FieldValue), String>;
 }
 
-impl Value for Number {
-    fn written(value: FieldValue) -> Option<Self> {
-        if let FieldValue::Number(number) = value { Some(number) } else { None }
-    }
-
-    fn read(&self, _: &str) -> Result<FieldValue, String> {
-        Ok(FieldValue::Number(*self))
+impl Read for Number {
+    fn read(self, field: Field) -> Result<(Field, FieldValue), String> {
+        Ok((field, FieldValue::Number(self)))
     }
 }
 
-impl Value for Flag {
-    fn written(value: FieldValue) -> Option<Self> {
-        if let FieldValue::Flag(flag) = value { Some(flag) } else { None }
-    }
-
-    fn read(&self, _: &str) -> Result<FieldValue, String> {
-        Ok(FieldValue::Flag(*self))
+impl Read for Flag {
+    fn read(self, field: Field) -> Result<(Field, FieldValue), String> {
+        Ok((field, FieldValue::Flag(self)))
     }
 }
 
-impl Value for Duration {
-    fn written(value: FieldValue) -> Option<Self> {
-        if let FieldValue::Duration(duration) = value { Some(Self(format_duration(duration))) } else { None }
-    }
-
-    fn read(&self, field: &str) -> Result<FieldValue, String> {
-        parse_duration(&self.0).map(FieldValue::Duration).map_err(|error| format!("`{field}`: {error}"))
+impl Read for Duration {
+    fn read(self, field: Field) -> Result<(Field, FieldValue), String> {
+        let duration = parse_duration(&self.0).map_err(|error| format!("`{}`: {error}", field.name()))?;
+        Ok((field, FieldValue::Duration(duration)))
     }
 }
 
-/// Writes the fields of a policy file, with durations as texts.
+/// Writes the fields of the schema, with durations as texts.
 impl Serialize for Quota {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written::of(self).serialize(serializer)
+        // A human-readable format leaves out fields that are not set. A format without field names
+        // needs all of them.
+        let all = !serializer.is_human_readable();
+        let mut fields = serializer.serialize_struct("Quota", 2 + Field::ALL.len())?;
+        if all || self.name().is_some() {
+            fields.serialize_field("name", &self.name())?;
+        } else {
+            fields.skip_field("name")?;
+        }
+        fields.serialize_field("algorithm", &Some(self.algorithm()))?;
+        for field in Field::ALL {
+            let value = self.field(*field).map(Text);
+            if all || value.is_some() {
+                fields.serialize_field(field.name(), &value)?;
+            } else {
+                fields.skip_field(field.name())?;
+            }
+        }
+        fields.end()
     }
 }
 
-/// Reads the fields of a policy file. A quota that is not [valid](Quota::validate) is an error.
+struct Text(FieldValue);
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            FieldValue::Number(number) => serializer.serialize_u32(number),
+            FieldValue::Duration(duration) => serializer.serialize_str(&format_duration(duration)),
+            FieldValue::Flag(flag) => serializer.serialize_bool(flag),
+        }
+    }
+}
+
+/// Reads the fields of the schema. A quota that is not [valid](Quota::validate) is an error.
 impl<'de> Deserialize<'de> for Quota {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Written::deserialize(deserializer)?.quota().map_err(D::Error::custom)
@@ -129,8 +118,6 @@ impl<'de> Deserialize<'de> for Quota {
 
 /// A text that should be a duration. A number is read as its digits, which lack a unit, so that
 /// [`parse_duration`] names the unit that is missing.
-#[derive(Serialize)]
-#[serde(transparent)]
 struct DurationText(String);
 
 impl<'de> Deserialize<'de> for DurationText {

@@ -417,7 +417,7 @@ pub use live::LiveSettings;
 pub use no_key::{Key, NoKey};
 pub use observer::{Observation, ObservedKey, Observer, Unasked, observe_overruled};
 pub use penalty::Penalty;
-pub use quota::{Algorithm, Quota, QuotaError};
+pub use quota::{Algorithm, Quota, QuotaError, schema};
 pub use quotas::ChangeError;
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "snapshot")]

@@ -1,7 +1,8 @@
 //! [`Quota`]: the limit of a key, as plain integers.
 
 mod algorithms;
-mod options;
+mod kind;
+pub mod schema;
 #[cfg(test)]
 mod tests;
 mod valid;
@@ -9,6 +10,7 @@ mod value;
 #[cfg(feature = "serde")]
 mod written;
 
+pub use kind::Algorithm;
+pub(crate) use kind::Kind;
 pub use valid::QuotaError;
-pub(crate) use value::Kind;
-pub use value::{Algorithm, Quota};
+pub use value::Quota;

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use super::value::{Kind, Quota};
+use super::kind::Kind;
+use super::value::Quota;
 
 impl Quota {
     /// The largest limit of a sliding window log: 1,048,576 permits per window (2^20).

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::schema::{Field, FieldError, FieldKind, FieldValue};
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -208,4 +209,65 @@ fn a_name_is_short_and_printable() {
     const NAMED: Quota = Quota::per_minute(5).named("const");
     assert_ne!(NAMED, quota);
     assert_eq!(NAMED, quota.named("const"));
+}
+
+/// A quota of the algorithm with all of its fields, each with a value of its own.
+fn with_all_fields(algorithm: Algorithm) -> Vec<(Field, FieldValue)> {
+    let fields = algorithm.needed_fields().iter().chain(algorithm.optional_fields());
+    let value = |(at, field): (usize, &Field)| {
+        let value = match field.kind() {
+            FieldKind::Number => FieldValue::Number(9 - u32::try_from(at).unwrap()),
+            // A resolution divides the window.
+            FieldKind::Duration => FieldValue::Duration(SECOND * if *field == Field::Per { 60 } else { 5 }),
+            FieldKind::Flag => FieldValue::Flag(true),
+        };
+        (*field, value)
+    };
+    fields.enumerate().map(value).collect()
+}
+
+#[test]
+fn a_quota_of_each_algorithm_is_made_of_its_fields_and_has_them() {
+    for &algorithm in Algorithm::ALL {
+        assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));
+        let mut fields = with_all_fields(algorithm);
+        let quota = Quota::from_fields(algorithm, &fields).unwrap();
+        assert_eq!(quota.algorithm(), algorithm);
+        fields.sort_by_key(|(field, _)| Field::ALL.iter().position(|other| other == field));
+        assert_eq!(quota.fields().collect::<Vec<_>>(), fields);
+        let needed: Vec<_> =
+            fields.into_iter().filter(|(field, _)| algorithm.needed_fields().contains(field)).collect();
+        let plain = Quota::from_fields(algorithm, &needed).unwrap();
+        assert_eq!(plain.fields().collect::<Vec<_>>(), needed);
+    }
+}
+
+#[test]
+fn fields_that_are_missing_foreign_or_of_another_type_are_errors() {
+    for &algorithm in Algorithm::ALL {
+        let all = with_all_fields(algorithm);
+        for (at, &(field, value)) in all.iter().enumerate() {
+            let mut fewer = all.clone();
+            fewer.remove(at);
+            let made = Quota::from_fields(algorithm, &fewer);
+            let is_needed = algorithm.needed_fields().contains(&field);
+            assert_eq!(made.err(), is_needed.then_some(FieldError::Missing { field, algorithm }));
+            let other = if value == FieldValue::Flag(true) { FieldValue::Number(1) } else { FieldValue::Flag(true) };
+            fewer.insert(at, (field, other));
+            assert_eq!(Quota::from_fields(algorithm, &fewer), Err(FieldError::OtherKind { field }));
+        }
+        for &field in Field::ALL.iter().filter(|field| !algorithm.has_field(**field)) {
+            assert_eq!(Field::from_name(field.name()), Some(field));
+            let values = [FieldValue::Number(1), FieldValue::Duration(SECOND), FieldValue::Flag(true)];
+            let made = values.map(|value| Quota::from_fields(algorithm, &[all.as_slice(), &[(field, value)]].concat()));
+            assert!(made.contains(&Err(FieldError::Foreign { field, algorithm })), "{made:?}");
+        }
+        let off = [all.as_slice(), &[(Field::CountingRefused, FieldValue::Flag(false))]].concat();
+        assert!(Quota::from_fields(algorithm, &off).is_ok(), "a flag that is off is none");
+    }
+    let zero = Quota::from_fields(
+        Algorithm::FixedWindow,
+        &[(Field::Per, FieldValue::Duration(SECOND)), (Field::Limit, FieldValue::Number(0))],
+    );
+    assert_eq!(zero, Err(FieldError::Invalid(QuotaError::ZeroLimit)));
 }

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use super::value::{Algorithm, Kind, Name, Quota};
+use super::kind::{Algorithm, Kind};
+use super::value::{Name, Quota};
 use crate::texts::texts;
 
 impl Quota {

@@ -5,10 +5,11 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::nanos;
-use crate::quota::{Algorithm, Kind, Quota};
+use crate::quota::schema::{Field, FieldKind, FieldValue};
+use crate::quota::{Algorithm, Quota};
 
 /// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and
-/// phase (each plus one).
+/// phase (each plus one). `Field::place` tells which fields they are.
 pub(super) type Numbers = [u64; 8];
 
 /// The numbers that a restored limiter must have. The phase may be another: the clock's origin is
@@ -19,25 +20,33 @@ pub(super) fn compared([kind, limit, window, permits, per, most, start, phase]: 
 }
 
 pub(super) fn numbers(quota: &Quota) -> Numbers {
-    let (permits, per, most) = match quota.kind() {
-        Kind::Log | Kind::FixedWindow => (0, Duration::ZERO, Duration::ZERO),
-        Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
-            (permits, per, Duration::ZERO)
+    let algorithm = quota.algorithm();
+    let mut numbers = [number(algorithm), quota.limit().into(), nanos(quota.window()), 0, 0, 0, 0, 0];
+    for (field, value) in quota.fields() {
+        let value = match value {
+            FieldValue::Number(number) => number.into(),
+            FieldValue::Duration(phase) if field == Field::Phase => phase_of(quota, phase),
+            FieldValue::Duration(duration) => nanos(duration),
+            FieldValue::Flag(flag) => flag.into(),
+        };
+        if let Some((place, plus)) = place(algorithm, field) {
+            numbers[place] = value.saturating_add(plus);
         }
-        Kind::LeakyQueue { leak, per, max_delay } => (leak, per, max_delay),
-        Kind::WarmUp { rate, per, warm_up } => (rate, per, warm_up),
-        Kind::SlidingCounter { window } => (0, window, Duration::ZERO),
-        Kind::QuantisedLog { window, resolution } => (0, window, resolution),
-    };
-    let start = quota.start().map_or(0, |start| u64::from(start) + 1);
-    let phase = quota.phase().map_or(0, |phase| phase_of(quota, phase).saturating_add(1));
-    let (limit, window) = (quota.limit().into(), nanos(quota.window()));
-    [number(quota.algorithm()), limit, window, permits.into(), nanos(per), nanos(most), start, phase]
+    }
+    numbers
+}
+
+/// The place of a field among the numbers, and what is added to it: an optional field that is not set
+/// is zero. A log and a fixed window have their period as the window alone.
+fn place(algorithm: Algorithm, field: Field) -> Option<(usize, u64)> {
+    let is_window = matches!(algorithm, Algorithm::SlidingWindowLog | Algorithm::FixedWindow);
+    let place = if field == Field::Per && is_window { 2 } else { field.place() };
+    (place > 0).then(|| (place, algorithm.optional_fields().contains(&field).into()))
 }
 
 /// The phase in nanoseconds. If that is too large, the one less than a window that means the same.
 fn phase_of(quota: &Quota, phase: Duration) -> u64 {
-    let window = if let Kind::SlidingCounter { window } = quota.kind() { window } else { quota.window() };
+    let window = if quota.algorithm() == Algorithm::SlidingCounter { quota.window() / 2 } else { quota.window() };
     let phase = phase.as_nanos();
     let rest = || phase.checked_rem(window.as_nanos()).and_then(|rest| u64::try_from(rest).ok());
     u64::try_from(phase).ok().filter(|phase| *phase < u64::MAX).or_else(rest).unwrap_or(0)
@@ -65,32 +74,22 @@ impl OwnQuota {
         }
     }
 
-    /// The quota, to be validated. `None` if no constructor makes these numbers.
+    /// The quota, whose name is to be validated. `None` if no valid quota has these numbers.
     pub(super) fn quota(&self) -> Option<Quota> {
-        let [kind, limit, window, permits, per, most, start, phase] = self.numbers;
-        let small = |number| u32::try_from(number).ok();
-        let (limit, permits) = (small(limit)?, small(permits)?);
-        let [window, per, most] = [window, per, most].map(Duration::from_nanos);
-        let mut quota = match kind {
-            1 => Quota::new(limit, window),
-            2 => Quota::token_bucket(limit, permits, per),
-            3 => Quota::leaky_bucket(limit, permits, per),
-            4 => Quota::leaky_queue(permits, per, most),
-            5 => Quota::fixed_window(limit, window),
-            6 => Quota::sliding_counter(limit, per),
-            7 => Quota::quantised_log(limit, per, most),
-            8 => Quota::warm_up(limit, permits, per, most),
-            _ => return None,
-        };
-        if let Some(start) = start.checked_sub(1) {
-            quota = quota.starting_with(small(start)?);
+        let algorithm = *Algorithm::ALL.iter().find(|algorithm| number(**algorithm) == self.numbers[0])?;
+        let mut fields = Vec::new();
+        for &field in algorithm.needed_fields().iter().chain(algorithm.optional_fields()) {
+            let Some((place, plus)) = place(algorithm, field) else { continue };
+            let Some(value) = self.numbers[place].checked_sub(plus) else { continue };
+            let value = match field.kind() {
+                FieldKind::Number => FieldValue::Number(u32::try_from(value).ok()?),
+                FieldKind::Duration => FieldValue::Duration(Duration::from_nanos(value)),
+                FieldKind::Flag => FieldValue::Flag(value > 0),
+            };
+            fields.push((field, value));
         }
-        if let Some(phase) = phase.checked_sub(1) {
-            quota = quota.aligned(Duration::from_nanos(phase));
-        }
-        if self.counts_refused {
-            quota = quota.counting_refused();
-        }
+        fields.push((Field::CountingRefused, FieldValue::Flag(self.counts_refused)));
+        let mut quota = Quota::from_fields(algorithm, &fields).ok()?;
         if let Some(name) = &self.name {
             quota = quota.named(name);
         }

@@ -32,6 +32,10 @@ fn quotas() -> Vec<(Quota, &'static str)> {
             Quota::quantised_log(50, SECOND, SECOND / 10),
             r#"{"algorithm":"quantised-log","limit":50,"per":"1s","resolution":"100ms"}"#,
         ),
+        (
+            Quota::warm_up(5, 2, SECOND, 4 * SECOND),
+            r#"{"algorithm":"warm-up","limit":5,"per":"1s","rate":2,"warm_up":"4s"}"#,
+        ),
     ]
 }
 
@@ -40,6 +44,7 @@ fn every_kind_of_quota_goes_to_json_and_back() {
     for (quota, text) in quotas() {
         assert_eq!(to_string(&quota).unwrap(), text);
         assert_eq!(from_str::<Quota>(text).unwrap(), quota);
+        assert_eq!(to_string(&quota.algorithm()).unwrap(), format!("{:?}", quota.algorithm().name()));
     }
     assert_eq!(from_str::<Quota>(r#"{"limit":5,"per":"1m"}"#).unwrap(), Quota::per_minute(5));
 }

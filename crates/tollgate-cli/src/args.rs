@@ -9,16 +9,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tollgate::parse_duration;
+use tollgate::schema::Field;
+use tollgate::{Algorithm, parse_duration};
 
-use crate::algorithm::{AlgorithmName, parse_count};
+use crate::fields::{FieldArgs, SpecialArgs, parse_algorithm, parse_count};
 use crate::number::parse_within;
 use crate::suggest::share::{Of, Share};
 use penalty::PenaltyArgs;
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
 use shared::{CostArgs, KeyArgs, OutputArgs, TopArgs, parse_report_format};
-pub(crate) use shared::{InputArgs, ReportFormat, SpecialArgs};
+pub(crate) use shared::{InputArgs, ReportFormat};
 
 /// An exact sliding-window rate limiter: see what a limit would have done before you set it.
 #[derive(Debug, Parser)]
@@ -86,19 +87,10 @@ Exit codes: 0 all was read (lines that could not be used are counted and the fir
 policy makes no sense.";
 
 /// What a policy file says, or can't say.
-const BY_OPTIONS: [&str; 11] = [
-    "algorithm",
-    "limit",
-    "per",
-    "capacity",
-    "refill",
-    "leak",
-    "max_delay",
-    "resolution",
-    "key",
-    "count_refused",
-    "penalty_denials",
-];
+fn by_options() -> Vec<&'static str> {
+    let others = ["algorithm", "key", "penalty_denials"];
+    Field::ALL.iter().map(|field| field.name()).chain(others).collect()
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_HELP)]
@@ -108,43 +100,20 @@ pub(crate) struct ReplayArgs {
 
     /// A policy file, as the library loads it: dimensions decided as one, each with quotas and a
     /// key of its own. A request that lacks the key of a dimension is asked in the others
-    #[arg(long, value_name = "FILE.toml", conflicts_with_all = BY_OPTIONS)]
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = by_options())]
     pub(crate) policy: Option<PathBuf>,
 
     /// Decide in process, although the policy has a `[store]`
     #[arg(long, requires = "policy")]
     pub(crate) in_process: bool,
 
-    /// How permits are counted; sliding-window-log by default
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub(crate) algorithm: Option<AlgorithmName>,
-
-    /// Permits a key has in any window; may be given several times, each with its --per
-    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
-    pub(crate) limit: Vec<u32>,
-
-    /// Length of the window, or what --refill and --leak are per: 500ms, 10s, 1m, 1h, 1d, 1h30m
-    #[arg(long, alias = "window", value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub(crate) per: Vec<Duration>,
-
-    /// Permits that a key's bucket holds
-    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
-    pub(crate) capacity: Option<u32>,
-
-    /// Permits that come back to a token bucket every --per
-    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
-    pub(crate) refill: Option<u32>,
-
-    /// Permits that run out of a leaky bucket, or leave a queue, every --per
-    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
-    pub(crate) leak: Option<u32>,
+    /// How permits are counted; sliding-window-log by default, for which --limit and --per may be given
+    /// several times, in pairs
+    #[arg(long, value_parser = parse_algorithm(), value_name = "NAME")]
+    pub(crate) algorithm: Option<Algorithm>,
 
     #[command(flatten)]
-    pub(crate) special: SpecialArgs,
-
-    /// Count requests that are refused as well: a client that goes on asking stays refused
-    #[arg(long)]
-    pub(crate) count_refused: bool,
+    pub(crate) fields: FieldArgs<false>,
 
     #[command(flatten)]
     pub(crate) penalty: PenaltyArgs,
@@ -237,8 +206,8 @@ Each of them decides the whole log alone. \"most in any\" is the largest number 
 key was granted in any window of that length (a request in a queue passes when its delay is over); \
 \"half\" is the wait that half of the denied requests were not told to exceed.
 
-A bucket holds --limit permits and gets them all back in --per. leaky-queue is compared if there is \
-a --max-delay, quantised-log if there is a --resolution.
+A bucket holds --limit permits and gets them all back in --per. An algorithm that takes another \
+option, as leaky-queue takes --max-delay, is compared if that is given.
 
 Exit codes are those of `replay`.";
 
@@ -257,8 +226,8 @@ pub(crate) struct CompareArgs {
     pub(crate) per: Option<Duration>,
 
     /// Only these algorithms
-    #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
-    pub(crate) algorithm: Vec<AlgorithmName>,
+    #[arg(long, value_parser = parse_algorithm(), value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) algorithm: Vec<Algorithm>,
 
     #[command(flatten)]
     pub(crate) special: SpecialArgs,

@@ -1,6 +1,5 @@
 //! The `tollgate` command-line program: what would a rate limit have done to the traffic in a log?
 
-mod algorithm;
 mod args;
 mod batch;
 mod chart;
@@ -10,6 +9,7 @@ mod decide;
 mod decisions;
 mod errors;
 mod events;
+mod fields;
 mod filter;
 mod formats;
 mod input;

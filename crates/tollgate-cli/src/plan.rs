@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use tollgate::schema::{self, FieldKind};
 use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, MAX_KEY_CAP, Penalty, Quota};
 use tollgate_policy::{LoadError, Policy};
 
-use crate::algorithm::AlgorithmName;
-use crate::args::{ReplayArgs, SpecialArgs};
+use crate::args::ReplayArgs;
 use crate::errors::RunError;
+use crate::fields::{self, option};
 use crate::key::{self, Field, describe_all};
 #[cfg(feature = "redis")]
 use crate::log::Log;
@@ -54,9 +55,6 @@ impl Plan {
             return Ok(Self::of_policy(policy, name));
         }
         let quotas = quotas_of(args)?;
-        for quota in &quotas {
-            quota.validate().map_err(|error| RunError::Limit(error.into()))?;
-        }
         let penalty = args.penalty.penalty();
         penalty.map_or(Ok(()), |penalty| penalty.validate()).map_err(|error| RunError::Limit(error.into()))?;
         let name = key::describe(&args.keys.key);
@@ -242,74 +240,48 @@ pub(crate) fn idle_quotas(quotas: &[Quota]) -> Vec<Option<usize>> {
 }
 
 fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
-    let ReplayArgs { algorithm, limit, per, capacity, refill, leak, special, .. } = args;
-    let SpecialArgs { max_delay, resolution } = special;
-    let given = [
-        ("--limit", limit.len()),
-        ("--per", per.len()),
-        ("--capacity", capacity.iter().len()),
-        ("--refill", refill.iter().len()),
-        ("--leak", leak.iter().len()),
-        ("--max-delay", max_delay.iter().len()),
-        ("--resolution", resolution.iter().len()),
-    ];
+    let given = &args.fields;
     let refused = |message: String| Err(RunError::Options(message));
-    if given.iter().all(|(_, count)| *count == 0) {
+    if given.given().all(|field| field.kind() == FieldKind::Flag) {
         return refused(
             "nothing says what to replay: give --limit and --per, or --algorithm with its options, or --policy FILE"
                 .to_owned(),
         );
     }
-    let is_named = algorithm.is_some();
-    let algorithm = algorithm.unwrap_or(AlgorithmName::SlidingWindowLog);
-    let (name, options) = (algorithm.name(), algorithm.options());
-    let takes = options.join(" and ");
-    let is_given = |option: &str| given.iter().any(|(other, count)| *other == option && *count > 0);
-    let missing = options.iter().find(|option| !is_given(option));
-    let foreign = given.iter().find(|(option, count)| *count > 0 && !options.contains(option));
+    let algorithm = args.algorithm.unwrap_or(Algorithm::SlidingWindowLog);
+    let (name, needed) = (algorithm.name(), algorithm.needed_fields());
+    let takes = needed.iter().map(|field| option(*field)).collect::<Vec<_>>().join(" and ");
+    let missing = needed.iter().find(|field| given.values(**field).is_empty());
+    let foreign = given.given().find(|field| !algorithm.has_field(*field));
     match (missing, foreign) {
-        // An algorithm that was meant and not named.
-        (_, Some((foreign, _))) if !is_named => {
-            let its = AlgorithmName::that_take(foreign);
+        // An algorithm that was meant and not named comes before what is missing.
+        (Some(missing), foreign) if foreign.is_none() || args.algorithm.is_some() => {
+            return refused(format!("{} is missing: {name} takes {takes}", option(*missing)));
+        }
+        (_, Some(foreign)) => {
+            let its = Algorithm::ALL.iter().filter(|algorithm| algorithm.has_field(foreign));
+            let its = its.map(|algorithm| algorithm.name()).collect::<Vec<_>>().join(" and ");
+            let remedy = if args.algorithm.is_some() { "choose another" } else { "name one with" };
             return refused(format!(
-                "{foreign} is not for {name}, which takes {takes}: it belongs to {its}; name one with --algorithm"
+                "{} is not for {name}, which takes {takes}: it belongs to {its}; {remedy} --algorithm",
+                option(foreign)
             ));
         }
-        (Some(missing), _) => return refused(format!("{missing} is missing: {name} takes {takes}")),
-        (None, Some((foreign, _))) => {
-            return refused(format!("{foreign} is not for {name}, which takes {takes}: choose another --algorithm"));
+        _ => {}
+    }
+    let (limits, pers) = (given.values(schema::Field::Limit).len(), given.values(schema::Field::Per).len());
+    let twice = given.given().find(|field| given.values(*field).len() > 1);
+    match twice {
+        _ if algorithm == Algorithm::SlidingWindowLog && limits != pers => {
+            refused(format!("--limit is given {} and --per {}: they go in pairs", times(limits), times(pers)))
         }
-        (None, None) => {}
+        Some(twice) if algorithm != Algorithm::SlidingWindowLog => refused(format!(
+            "{} is given more than once: only sliding-window-log has several quotas on one key; a policy file can give \
+             others dimensions of their own",
+            option(twice)
+        )),
+        _ => (0..pers).map(|at| fields::quota(algorithm, &given.row(at))).collect(),
     }
-    if args.count_refused && algorithm != AlgorithmName::SlidingWindowLog {
-        return refused(format!("--count-refused is not for {name}: only sliding-window-log counts refused requests"));
-    }
-    if algorithm == AlgorithmName::SlidingWindowLog {
-        if limit.len() != per.len() {
-            let (limits, pers) = (times(limit.len()), times(per.len()));
-            return refused(format!("--limit is given {limits} and --per {pers}: they go in pairs"));
-        }
-        let quotas = limit.iter().zip(per).map(|(limit, per)| Quota::new(*limit, *per));
-        return Ok(if args.count_refused { quotas.map(Quota::counting_refused).collect() } else { quotas.collect() });
-    }
-    if let Some((twice, _)) = given.iter().find(|(_, count)| *count > 1) {
-        return refused(format!(
-            "{twice} is given more than once: only sliding-window-log has several quotas on one key; a policy file can \
-             give others dimensions of their own"
-        ));
-    }
-    let limit = limit.first().copied().unwrap_or(0);
-    let per = per.first().copied().unwrap_or(Duration::ZERO);
-    let number = |option: &Option<u32>| option.unwrap_or(0);
-    Ok(vec![match algorithm {
-        AlgorithmName::SlidingWindowLog => Quota::new(limit, per),
-        AlgorithmName::TokenBucket => Quota::token_bucket(number(capacity), number(refill), per),
-        AlgorithmName::LeakyBucket => Quota::leaky_bucket(number(capacity), number(leak), per),
-        AlgorithmName::LeakyQueue => Quota::leaky_queue(number(leak), per, max_delay.unwrap_or(Duration::ZERO)),
-        AlgorithmName::FixedWindow => Quota::fixed_window(limit, per),
-        AlgorithmName::SlidingCounter => Quota::sliding_counter(limit, per),
-        AlgorithmName::QuantisedLog => Quota::quantised_log(limit, per, resolution.unwrap_or(Duration::ZERO)),
-    }])
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use tollgate::schema::Field;
 use tollgate::{Algorithm, BuildError, DurationError};
 
 /// Why a policy file was refused: the problem, its line and column. Usual mistakes have a remedy.
@@ -107,8 +108,6 @@ pub enum PolicyProblem {
         field: &'static str,
         /// The quota's algorithm.
         algorithm: Algorithm,
-        /// The fields that quotas of this algorithm have.
-        fields: &'static str,
     },
     /// The value is not a duration.
     Duration {
@@ -160,13 +159,16 @@ impl fmt::Display for PolicyProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Toml { message } => f.write_str(message),
-            Self::UnknownAlgorithm { name } => write!(
-                f,
-                "there is no algorithm {name:?}: write sliding-window-log, token-bucket, leaky-bucket, leaky-queue, \
-                 fixed-window, sliding-counter, quantised-log or warm-up"
-            ),
+            Self::UnknownAlgorithm { name } => {
+                let names = in_words(Algorithm::ALL.iter().map(|known| known.name().to_owned()).collect(), "or");
+                write!(f, "there is no algorithm {name:?}: write {names}")
+            }
             Self::MissingField { field, algorithm } => write!(f, "a {algorithm} needs `{field}`: add it"),
-            Self::ForeignField { field, algorithm, fields } => {
+            Self::ForeignField { field, algorithm } => {
+                let optional = algorithm.optional_fields().iter().filter(|field| is_in_policies(field));
+                let mut fields: Vec<String> = algorithm.needed_fields().iter().map(quoted).collect();
+                fields.extend(optional.map(|field| format!("optionally {}", quoted(field))));
+                let fields = in_words(fields, "and");
                 write!(f, "a {algorithm} has no `{field}`: it has {fields}; remove it, or choose another `algorithm`")
             }
             Self::Duration { field, error } => write!(f, "`{field}`: {error}"),
@@ -204,6 +206,23 @@ impl fmt::Display for PolicyProblem {
             }
             Self::Refused(error) => error.fmt(f),
         }
+    }
+}
+
+/// Whether a policy has the field. It makes joint limiters, which cannot count refused requests.
+pub(crate) fn is_in_policies(field: &Field) -> bool {
+    *field != Field::CountingRefused
+}
+
+fn quoted(field: &Field) -> String {
+    format!("`{}`", field.name())
+}
+
+/// The words, with another before the last: `one, two or three`.
+fn in_words(mut words: Vec<String>, before_last: &str) -> String {
+    match words.pop() {
+        Some(last) if !words.is_empty() => format!("{} {before_last} {last}", words.join(", ")),
+        last => last.unwrap_or_default(),
     }
 }
 

@@ -80,22 +80,7 @@
 //! the field `client`: `tollgate serve` does not ask such a dimension for an IPv4 address, and in
 //! `tollgate replay` that is a network of its own.
 //!
-//! | `algorithm` of a quota | its other fields | as |
-//! |---|---|---|
-//! | `sliding-window-log`, or none | `limit`, `per` | [`Quota::new`] |
-//! | `token-bucket` | `capacity`, `refill`, `per`, optional `start` | [`Quota::token_bucket`] |
-//! | `leaky-bucket` | `capacity`, `leak`, `per` | [`Quota::leaky_bucket`] |
-//! | `leaky-queue` | `leak`, `per`, `max_delay` | [`Quota::leaky_queue`] |
-//! | `fixed-window` | `limit`, `per`, optional `phase` | [`Quota::fixed_window`] |
-//! | `sliding-counter` | `limit` (for 10 and more), `per`, optional `phase` | [`Quota::sliding_counter`] |
-//! | `quantised-log` | `limit`, `per`, `resolution` | [`Quota::quantised_log`] |
-//! | `warm-up` | `limit`, `rate`, `per`, `warm_up` | [`Quota::warm_up`] |
-//!
-//! `start` is the content of a new key's bucket, which is full by default: see
-//! [`Quota::starting_with`]. `phase` is the argument of [`Quota::aligned`]. Without it, a fixed
-//! window begins with a key's first request, and the phase of a sliding window counter is zero.
-//!
-//! Any quota may have a `name`, for messages and header fields: see [`Quota::named`].
+#![doc = include_str!("../QUOTAS.md")]
 //!
 //! Durations are texts with units, such as `"500ms"`, `"10s"` or `"1h30m"`
 //! ([`parse_duration`](tollgate::parse_duration)). A number without a unit is an error, which tells
@@ -173,28 +158,17 @@
 //! [`Limiter::set_quotas`]: tollgate::Limiter::set_quotas
 //! [`JointLimiterBuilder::enforced_percent`]: tollgate::JointLimiterBuilder::enforced_percent
 //! [`JointLimiterBuilder::shadow`]: tollgate::JointLimiterBuilder::shadow
-//! [`Quota::aligned`]: tollgate::Quota::aligned
-//! [`Quota::fixed_window`]: tollgate::Quota::fixed_window
-//! [`Quota::leaky_bucket`]: tollgate::Quota::leaky_bucket
-//! [`Quota::leaky_queue`]: tollgate::Quota::leaky_queue
-//! [`Quota::named`]: tollgate::Quota::named
-//! [`Quota::new`]: tollgate::Quota::new
-//! [`Quota::quantised_log`]: tollgate::Quota::quantised_log
-//! [`Quota::sliding_counter`]: tollgate::Quota::sliding_counter
-//! [`Quota::starting_with`]: tollgate::Quota::starting_with
-//! [`Quota::token_bucket`]: tollgate::Quota::token_bucket
-//! [`Quota::warm_up`]: tollgate::Quota::warm_up
 
 mod apply;
 mod apply_error;
 mod error;
 mod load;
 mod model;
-mod names;
 mod networks;
 mod placed;
 mod quoted;
 mod read;
+mod read_quota;
 mod read_store;
 mod reload;
 mod reloaded;

@@ -9,8 +9,8 @@ use toml::Spanned;
 use crate::apply_error::ApplyError;
 use crate::error::{PolicyError, PolicyProblem};
 use crate::model::{Dimension, Policy};
-use crate::names::ALGORITHMS;
 use crate::placed::{DurationText, Placed, at, duration};
+use crate::read_quota::{FileQuota, quota_of};
 use crate::read_store::{FileStore, store_of};
 
 /// The contents of the file. Each value has its place in the text, for errors.
@@ -45,24 +45,6 @@ struct FilePenalty {
     blocked_for: Spanned<DurationText>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileQuota {
-    name: Option<Spanned<String>>,
-    algorithm: Option<Spanned<String>>,
-    limit: Option<Spanned<u32>>,
-    capacity: Option<Spanned<u32>>,
-    refill: Option<Spanned<u32>>,
-    leak: Option<Spanned<u32>>,
-    rate: Option<Spanned<u32>>,
-    per: Option<Spanned<DurationText>>,
-    max_delay: Option<Spanned<DurationText>>,
-    start: Option<Spanned<u32>>,
-    phase: Option<Spanned<DurationText>>,
-    resolution: Option<Spanned<DurationText>>,
-    warm_up: Option<Spanned<DurationText>>,
-}
-
 fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed> {
     let FileDimension { name, key, quota, penalty } = dimension.get_ref();
     if name.get_ref().trim().is_empty() {
@@ -89,64 +71,6 @@ fn penalty_of(spanned: &Spanned<FilePenalty>) -> Result<Penalty, Placed> {
     let penalty = Penalty::new(*denials, duration("within", within)?, duration("blocked_for", blocked_for)?);
     penalty.validate().map_err(|error| at(spanned, BuildError::from(error)))?;
     Ok(penalty)
-}
-
-fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
-    let quota = spanned.get_ref();
-    let (known_as, algorithm, fields) = match &quota.algorithm {
-        None => ALGORITHMS[0],
-        Some(name) => *ALGORITHMS
-            .iter()
-            .find(|known| known.0 == name.get_ref())
-            .ok_or_else(|| at(name, PolicyProblem::UnknownAlgorithm { name: name.get_ref().clone() }))?,
-    };
-    let FileQuota { name, limit, capacity, refill, leak, rate, per, max_delay, start, phase, resolution, .. } = quota;
-    let numbers = [
-        ("limit", limit),
-        ("capacity", capacity),
-        ("refill", refill),
-        ("leak", leak),
-        ("rate", rate),
-        ("start", start),
-    ];
-    let warm_up = &quota.warm_up;
-    let durations =
-        [("per", per), ("max_delay", max_delay), ("phase", phase), ("resolution", resolution), ("warm_up", warm_up)];
-    for field in numbers.map(|(field, _)| field).into_iter().chain(durations.map(|(field, _)| field)) {
-        let place = named(field, &numbers).map(Spanned::span).or_else(|| named(field, &durations).map(Spanned::span));
-        if let (Some(place), false) = (place, fields.contains(&format!("`{field}`"))) {
-            return Err((place.start, PolicyProblem::ForeignField { field, algorithm, fields }));
-        }
-    }
-    let missing = |field| at(spanned, PolicyProblem::MissingField { field, algorithm });
-    let number = |field| Ok(*named(field, &numbers).ok_or_else(|| missing(field))?.get_ref());
-    let time = |field| duration(field, named(field, &durations).ok_or_else(|| missing(field))?);
-    let mut made = match algorithm {
-        Algorithm::SlidingWindowLog => Quota::new(number("limit")?, time("per")?),
-        Algorithm::TokenBucket => Quota::token_bucket(number("capacity")?, number("refill")?, time("per")?),
-        Algorithm::LeakyBucket => Quota::leaky_bucket(number("capacity")?, number("leak")?, time("per")?),
-        Algorithm::LeakyQueue => Quota::leaky_queue(number("leak")?, time("per")?, time("max_delay")?),
-        Algorithm::FixedWindow => Quota::fixed_window(number("limit")?, time("per")?),
-        Algorithm::SlidingCounter => Quota::sliding_counter(number("limit")?, time("per")?),
-        Algorithm::QuantisedLog => Quota::quantised_log(number("limit")?, time("per")?, time("resolution")?),
-        Algorithm::WarmUp => Quota::warm_up(number("limit")?, number("rate")?, time("per")?, time("warm_up")?),
-        _ => return Err(at(spanned, PolicyProblem::UnknownAlgorithm { name: known_as.to_owned() })),
-    };
-    if let Some(start) = start {
-        made = made.starting_with(*start.get_ref());
-    }
-    if let Some(phase) = phase {
-        made = made.aligned(duration("phase", phase)?);
-    }
-    made.validate().map_err(|error| at(spanned, BuildError::from(error)))?;
-    let Some(name) = name else { return Ok(made) };
-    let made = made.named(name.get_ref());
-    made.validate().map_err(|error| at(name, BuildError::from(error)))?;
-    Ok(made)
-}
-
-fn named<'a, T>(name: &str, fields: &[(&str, &'a Option<T>)]) -> Option<&'a T> {
-    fields.iter().find(|(field, _)| *field == name)?.1.as_ref()
 }
 
 impl From<BuildError> for PolicyProblem {

@@ -148,7 +148,14 @@ fn texts_that_are_not_policies() {
     assert!(!words("key_cap = ", 1).is_empty());
     assert!(words("\nkey_cup = 5", 2).contains("key_cap"), "an unknown field names those there are");
     assert!(words("[[dimension]]\nname = \"a\"\nlimit = 5", 3).contains("unknown field `limit`"));
-    assert!(words(&with_quotas("{ limt = 5 }"), 3).contains("`limit`"));
+    assert!(
+        words(&with_quotas("{ limt = 5 }"), 3)
+            .contains("unknown field `limt`, expected one of `name`, `algorithm`, `limit`")
+    );
+    let counting = r#"{ limit = 5, per = "1s", counting_refused = true }"#;
+    assert!(words(&with_quotas(counting), 3).contains("unknown field `counting_refused`"), "no joint limiter has it");
+    let (_, column, _) = refused(&with_quotas("{ limt = 5 }"));
+    assert_eq!(column, 12, "the place of the name");
     assert!(words(&with_quotas("{ limit = -1, per = \"1s\" }"), 3).contains("-1"));
     assert!(words(&with_quotas("{ limit = 4294967296, per = \"1s\" }"), 3).contains("4294967296"));
     assert!(words(&with_quotas("{ limit = 1, per = [] }"), 3).contains("such as \"10s\""));
@@ -161,6 +168,11 @@ fn texts_that_are_not_policies() {
 #[test]
 fn unknown_algorithm() {
     let (line, column, problem) = refused(&with_quotas(r#"{ algorithm = "tocken-bucket" }"#));
+    assert_eq!(
+        problem.to_string(),
+        "there is no algorithm \"tocken-bucket\": write sliding-window-log, token-bucket, leaky-bucket, leaky-queue, \
+         fixed-window, sliding-counter, quantised-log or warm-up"
+    );
     assert_eq!((line, column, problem), (3, 24, PolicyProblem::UnknownAlgorithm { name: "tocken-bucket".to_owned() }));
 }
 
@@ -205,6 +217,24 @@ fn fields_of_other_algorithms() {
             (3, _, PolicyProblem::ForeignField { field, .. }) => assert_eq!(field, expected, "{quota}"),
             other => panic!("{quota}: {other:?}"),
         }
+    }
+    for (quota, expected) in [
+        (
+            r#"{ algorithm = "token-bucket", capacity = 5, refill = 1, per = "1s", phase = "1s" }"#,
+            "a token bucket has no `phase`: it has `capacity`, `refill`, `per` and optionally `start`; remove it, or \
+             choose another `algorithm`",
+        ),
+        (
+            r#"{ leak = 1 }"#,
+            "a sliding window log has no `leak`: it has `limit` and `per`; remove it, or choose another `algorithm`",
+        ),
+        (
+            r#"{ algorithm = "leaky-queue", limit = 1 }"#,
+            "a leaky queue has no `limit`: it has `leak`, `per` and `max_delay`; remove it, or choose another \
+             `algorithm`",
+        ),
+    ] {
+        assert_eq!(refused(&with_quotas(quota)).2.to_string(), expected);
     }
 }
 
@@ -396,4 +426,17 @@ fn errors_of_files_name_the_file() {
     let error = Policy::load(&path).unwrap_err();
     assert!(matches!(&error, LoadError::Policy { error, .. } if error.line() == 1), "{error:?}");
     assert!(error.to_string().starts_with(&format!("{}: line 1, column 1: unknown field", path.display())), "{error}");
+}
+
+#[test]
+fn the_page_has_the_fields_of_each_algorithm() {
+    let page = include_str!("../QUOTAS.md");
+    for algorithm in Algorithm::ALL {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{}`", algorithm.name()))).expect("a row");
+        let mut fields: Vec<_> = algorithm.needed_fields().iter().map(|field| format!("`{}`", field.name())).collect();
+        let optional = algorithm.optional_fields().iter().filter(|field| error::is_in_policies(field));
+        fields.extend(optional.clone().map(|field| format!("optional `{}`", field.name())));
+        assert_eq!(row.split(" | ").nth(1), Some(fields.join(", ").as_str()));
+        assert!(optional.clone().all(|field| page.contains(&format!("\n- `{}", field.name()))), "{row}");
+    }
 }

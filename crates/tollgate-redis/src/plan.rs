@@ -4,6 +4,7 @@ use core::cmp::Reverse;
 use core::time::Duration;
 use std::sync::Arc;
 
+use tollgate::schema::Field;
 use tollgate::{Algorithm, JointLimiter, Quota};
 
 use crate::error::BuildError;
@@ -58,6 +59,19 @@ impl Dimension {
     }
 }
 
+/// The fields that the script decides by. A quota with another one is not kept.
+const KEPT: [Field; 9] = [
+    Field::Limit,
+    Field::Capacity,
+    Field::Refill,
+    Field::Leak,
+    Field::Per,
+    Field::MaxDelay,
+    Field::Resolution,
+    Field::Start,
+    Field::Phase,
+];
+
 /// The kind of value that quotas have on the server.
 struct Layout {
     kind: &'static str,
@@ -71,6 +85,9 @@ struct Layout {
 
 impl Layout {
     fn of(quotas: &[Quota]) -> Result<Self, BuildError> {
+        if let Some(quota) = quotas.iter().find(|quota| quota.fields().any(|(field, _)| !KEPT.contains(&field))) {
+            return Err(BuildError::NotKept { quota: Box::new(*quota) });
+        }
         let quota = &quotas[0];
         let limit = u64::from(quota.limit());
         let window = |time: Duration| micros(time, quota);
@@ -111,9 +128,6 @@ impl Layout {
     fn of_logs(quotas: &[Quota]) -> Result<Self, BuildError> {
         let mut numbers = vec![quotas.len() as u64];
         for quota in quotas {
-            if quota.is_counting_refused() {
-                return Err(BuildError::NotKept { quota: Box::new(*quota) });
-            }
             numbers.extend([quota.limit().into(), micros(quota.window(), quota)?]);
         }
         Ok(Self { kind: "L", parameters: vec![], numbers })
@@ -230,7 +244,11 @@ mod tests {
 
     #[test]
     fn what_is_not_kept_is_an_error_when_built() {
-        let quota = Quota::per_minute(5).counting_refused();
-        assert!(matches!(layout(quota), Err(BuildError::NotKept { .. })));
+        let second = Duration::from_secs(1);
+        for quota in [Quota::per_minute(5).counting_refused(), Quota::warm_up(5, 1, second, second)] {
+            assert!(matches!(layout(quota), Err(BuildError::NotKept { .. })));
+            let error = Layout::of(&[Quota::per_minute(9), quota]).err();
+            assert_eq!(error, Some(BuildError::NotKept { quota: Box::new(quota) }), "whichever it is");
+        }
     }
 }

@@ -46,3 +46,15 @@ fn numbers_that_do_not_fit_together_are_no_quota() {
         assert!(other.quota().is_none_or(|quota| quota.validate().is_err()), "number {at}");
     }
 }
+
+#[test]
+fn no_two_fields_of_an_algorithm_have_the_same_place() {
+    for &algorithm in Algorithm::ALL {
+        let fields = algorithm.needed_fields().iter().chain(algorithm.optional_fields());
+        // A snapshot has apart whether refused requests count.
+        let fields = fields.filter(|field| **field != Field::CountingRefused);
+        let mut places: Vec<usize> = fields.map(|field| place(algorithm, *field).expect("a place").0).collect();
+        places.sort_unstable();
+        assert!(places.is_sorted_by(|one, other| one < other) && places[0] > 0, "{algorithm}: {places:?}");
+    }
+}

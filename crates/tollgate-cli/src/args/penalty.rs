@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use tollgate::{Penalty, parse_duration};
 
-use crate::algorithm::parse_count;
+use crate::fields::parse_count;
 
 /// A penalty: none of the options, or all of them.
 #[derive(Debug, Args)]

@@ -1,11 +1,9 @@
 //! Options that several commands have.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use regex::bytes::Regex;
-use tollgate::parse_duration;
 
 use crate::filter::{Filter, parse_moment};
 use crate::formats::{Format, parse_pattern};
@@ -108,18 +106,6 @@ pub(crate) struct CostArgs {
     /// A column that holds each request's cost in permits; each costs 1 otherwise
     #[arg(long, value_name = "NAME")]
     pub(crate) cost_column: Option<String>,
-}
-
-/// What only one algorithm takes.
-#[derive(Debug, Args)]
-pub(crate) struct SpecialArgs {
-    /// The longest that a request may be kept in a queue
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub(crate) max_delay: Option<Duration>,
-
-    /// How long the steps are that a quantised log remembers permits in
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub(crate) resolution: Option<Duration>,
 }
 
 /// As many as there can be.

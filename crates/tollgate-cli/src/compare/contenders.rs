@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use tollgate::Quota;
+use tollgate::schema::{self, FieldKind, FieldValue};
+use tollgate::{Algorithm, Quota};
 
-use crate::algorithm::AlgorithmName;
 use crate::args::CompareArgs;
 use crate::errors::RunError;
+use crate::fields::{self, is_special, option};
 use crate::key::{self, Field};
 use crate::plan::{Dimension, Plan, quota_in_words};
 use crate::text::harmless;
@@ -17,15 +18,6 @@ pub(super) struct Contender {
     pub(super) plan: Plan,
 }
 
-/// The algorithms that a limit and a window are enough for.
-const USUAL: [AlgorithmName; 5] = [
-    AlgorithmName::SlidingWindowLog,
-    AlgorithmName::TokenBucket,
-    AlgorithmName::LeakyBucket,
-    AlgorithmName::FixedWindow,
-    AlgorithmName::SlidingCounter,
-];
-
 /// All that the options name: the algorithms first, then the policies.
 pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
     let refused = |message: &str| Err(RunError::Options(message.to_owned()));
@@ -34,7 +26,6 @@ pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
         (Some(limit), Some(per)) => {
             for algorithm in algorithms(args) {
                 let quota = quota(args, algorithm, limit, per)?;
-                quota.validate().map_err(|error| RunError::Limit(error.into()))?;
                 let name = format!("{}: {}", algorithm.name(), quota_in_words(&quota));
                 let (title, key) = (key::describe(&args.keys.key), args.keys.key.clone());
                 let dimension = Dimension { name: title, key, quotas: vec![quota], penalty: None, column: 0 };
@@ -59,33 +50,32 @@ pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
     Ok(contenders)
 }
 
-/// Those that are named, or the usual ones and those that the options have numbers for.
-fn algorithms(args: &CompareArgs) -> Vec<AlgorithmName> {
+/// Those that are named; or those that a limit and a window are enough for, and then those that the
+/// options have the rest for.
+fn algorithms(args: &CompareArgs) -> Vec<Algorithm> {
     if !args.algorithm.is_empty() {
         return args.algorithm.clone();
     }
-    let queue = args.special.max_delay.map(|_| AlgorithmName::LeakyQueue);
-    let quantised = args.special.resolution.map(|_| AlgorithmName::QuantisedLog);
-    USUAL.into_iter().chain(queue).chain(quantised).collect()
+    let special = |algorithm: &Algorithm| algorithm.needed_fields().iter().copied().find(|field| is_special(*field));
+    let (usual, others): (Vec<_>, Vec<_>) = Algorithm::ALL.iter().partition(|algorithm| special(algorithm).is_none());
+    let is_given =
+        |algorithm: &Algorithm| special(algorithm).is_some_and(|field| !args.special.values(field).is_empty());
+    usual.into_iter().chain(others.into_iter().filter(is_given)).collect()
 }
 
-/// The limit and the window as each algorithm knows them: a bucket holds the limit, and gets it
-/// back in one window.
-fn quota(args: &CompareArgs, algorithm: AlgorithmName, limit: u32, per: Duration) -> Result<Quota, RunError> {
-    let needed = |option: &str, value: Option<Duration>| {
-        value.ok_or_else(|| RunError::Options(format!("{option} is missing: {} takes it", algorithm.name())))
+/// The limit and the window as each algorithm knows them: each of its numbers is the limit. So a
+/// bucket holds the limit, and gets it back in one window.
+fn quota(args: &CompareArgs, algorithm: Algorithm, limit: u32, per: Duration) -> Result<Quota, RunError> {
+    let value = |&field: &schema::Field| {
+        let value = match field.kind() {
+            FieldKind::Number => Some(FieldValue::Number(limit)),
+            _ if field == schema::Field::Per => Some(FieldValue::Duration(per)),
+            _ => args.special.values(field).last().copied(),
+        };
+        let missing = || RunError::Options(format!("{} is missing: {} takes it", option(field), algorithm.name()));
+        Ok((field, value.ok_or_else(missing)?))
     };
-    Ok(match algorithm {
-        AlgorithmName::SlidingWindowLog => Quota::new(limit, per),
-        AlgorithmName::TokenBucket => Quota::token_bucket(limit, limit, per),
-        AlgorithmName::LeakyBucket => Quota::leaky_bucket(limit, limit, per),
-        AlgorithmName::LeakyQueue => Quota::leaky_queue(limit, per, needed("--max-delay", args.special.max_delay)?),
-        AlgorithmName::FixedWindow => Quota::fixed_window(limit, per),
-        AlgorithmName::SlidingCounter => Quota::sliding_counter(limit, per),
-        AlgorithmName::QuantisedLog => {
-            Quota::quantised_log(limit, per, needed("--resolution", args.special.resolution)?)
-        }
-    })
+    fields::quota(algorithm, &algorithm.needed_fields().iter().map(value).collect::<Result<Vec<_>, RunError>>()?)
 }
 
 /// Has the log read once for all of them: each kind of key has one column, which every dimension

@@ -193,10 +193,15 @@ fn the_table_and_the_plot() {
 
 #[test]
 fn policies_that_cannot_be_compared_are_refused() {
-    let cases: [(&[&str], i32, &str); 6] = [
+    let cases: [(&[&str], i32, &str); 7] = [
         (&[SAMPLE], 2, "nothing says what to compare"),
         (&["--limit", "5", SAMPLE], 2, "--per is missing"),
         (&["--limit", "5", "--per", "1s", "--algorithm", "leaky-queue", SAMPLE], 2, "--max-delay is missing"),
+        (
+            &["--limit", "5", "--per", "1s", "--algorithm", "warm-up", SAMPLE],
+            2,
+            "--warm-up is missing: warm-up takes it",
+        ),
         (&["--limit", "65536", "--per", "1s", SAMPLE], 2, "at most 65535"),
         (&["--policy", "nowhere.toml", SAMPLE], 1, "nowhere.toml"),
         (&["--limit", "5", "--per", "1s", "--plot", "x.png", SAMPLE], 2, ".svg"),

@@ -1,6 +1,9 @@
 //! `--algorithm` and several `--limit` and `--per`: decided as each says, and what is said of
 //! options that don't go together.
 
+use tollgate::Algorithm;
+use tollgate::schema::{Field, FieldKind};
+
 use crate::replay::support::{SAMPLE, Scratch, decisions, replay, text, total};
 
 /// The same clients' requests at these seconds, one permit each, by those options: the waits in
@@ -13,6 +16,51 @@ fn waits(options: &[&str], seconds: &[&str]) -> Vec<f64> {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let mut reader = csv::Reader::from_path(&file).unwrap();
     reader.records().map(|row| row.unwrap()[3].parse::<u64>().unwrap() as f64 / 1e9).collect()
+}
+
+/// The fields of the algorithm, by options and as a quota of a policy: the same requests are granted.
+#[test]
+fn options_are_the_fields_of_a_policy() {
+    let scratch = Scratch::new("fields");
+    for algorithm in Algorithm::ALL {
+        let fields = algorithm.needed_fields().iter().chain(algorithm.optional_fields());
+        // No policy has this one.
+        let fields = fields.filter(|field| **field != Field::CountingRefused);
+        let (mut options, mut quota) = (vec!["--algorithm".to_owned(), algorithm.name().to_owned()], String::new());
+        for (at, field) in fields.enumerate() {
+            options.push(format!("--{}", field.name().replace('_', "-")));
+            let value = match field.kind() {
+                FieldKind::Flag => None,
+                FieldKind::Number => Some((5 - at).to_string()),
+                FieldKind::Duration if *field == Field::Per => Some("20s".to_owned()),
+                FieldKind::Duration => Some("5s".to_owned()),
+            };
+            let written = match (field.kind(), &value) {
+                (FieldKind::Duration, Some(value)) => format!("{value:?}"),
+                (_, value) => value.clone().unwrap_or_else(|| "true".to_owned()),
+            };
+            quota += &format!("{} = {written}\n", field.name());
+            options.extend(value);
+        }
+        let dimension = format!(
+            "[[dimension]]\nname = \"client\"\n[[dimension.quota]]\nalgorithm = \"{}\"\n{quota}",
+            algorithm.name()
+        );
+        let policy = ["--policy".to_owned(), scratch.with("policy.toml", &dimension)];
+        let [by_options, by_policy] = [options.as_slice(), &policy].map(|quota| {
+            let file = scratch.file("decisions.csv");
+            let rest = ["--decisions", &file, SAMPLE].map(str::to_owned);
+            let all: Vec<String> = [quota, &rest].concat();
+            let output = replay(&all.iter().map(String::as_str).collect::<Vec<_>>());
+            assert!(output.status.success(), "{algorithm}: {}", text(&output.stderr));
+            let mut reader = csv::Reader::from_path(&file).unwrap();
+            let rows = reader.records().map(|row| row.unwrap().iter().take(4).map(str::to_owned).collect());
+            rows.collect::<Vec<Vec<String>>>()
+        });
+        assert_eq!(by_options, by_policy, "{algorithm}");
+        let denied = by_options.iter().filter(|row| row[2] == "0" || row[2] == "false").count();
+        assert!(denied > 50, "{algorithm}: {denied}");
+    }
 }
 
 #[test]
@@ -109,6 +157,15 @@ fn options_that_do_not_go_together_say_which_would() {
             "--limit is given once and --per 3 times: they",
         ),
         (&["--limit", "5", "--per", "1s", "--refill", "6"], "--refill is not for sliding-window-log"),
+        (
+            &["--algorithm", "warm-up", "--limit", "5", "--rate", "5", "--per", "1s"],
+            "--warm-up is missing: warm-up takes",
+        ),
+        (&["--limit", "5", "--per", "1s", "--start", "1"], "it belongs to token-bucket; name one with --algorithm"),
+        (
+            &["--algorithm", "leaky-bucket", "--capacity", "5", "--leak", "1", "--per", "1s", "--start", "1"],
+            "takes --capacity and --leak and --per: it belongs to token-bucket; choose another --algorithm",
+        ),
         (&["--algorithm", "token-bucket", "--limit", "5", "--per", "1s"], "--capacity is missing: token-bucket takes"),
         (&["--algorithm", "leaky-bucket", "--capacity", "5", "--per", "1s"], "--leak is missing"),
         (&["--algorithm", "leaky-queue", "--leak", "5", "--per", "1s"], "--max-delay is missing"),

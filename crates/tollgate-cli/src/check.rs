@@ -115,7 +115,7 @@ fn complaint(name: &str, error: &PolicyError, text: &str) -> String {
 }
 
 /// Whether a field is an address wherever a policy names it.
-fn is_client(field: &str) -> bool {
+pub(crate) fn is_client(field: &str) -> bool {
     field == "client"
 }
 
@@ -186,7 +186,7 @@ fn put_networks(out: &mut String, policy: &Policy, is_address: impl Fn(&str) -> 
     if added.is_empty() {
         return;
     }
-    put(out, "  for IPv6 networks, added by `tollgate serve --address` without `network_limits = false`:");
+    put(out, "  for IPv6 networks, added by `tollgate serve` without `network_limits = false`:");
     let key_cap = count_of(policy.key_cap().unwrap_or(USUAL_KEY_CAP));
     for dimension in added {
         for quota in dimension.quotas() {

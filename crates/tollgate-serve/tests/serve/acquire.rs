@@ -156,9 +156,26 @@ fn an_address_counts_as_its_network_however_it_is_written() {
         let ask = |client: &str| served.acquire(&format!(r#"{{"keys": {{"client": "{client}"}}, "cost": 5}}"#)).status;
         assert_eq!([ask("2001:db8::1"), ask("2001:DB8:0:0:1::2"), ask("2001:db8:0:1::1")], [200, 429, 200]);
         assert_eq!([ask("192.0.2.1"), ask("::ffff:192.0.2.1"), ask("192.0.2.2")], [200, 429, 200]);
-        for text in ["localhost", "192.0.2.1:80", "192.0.2.256", "[::1]"] {
+        assert_eq!([ask("192.0.2.2:80"), ask("[2001:db8:0:1::9]:80")], [429, 429]);
+        for text in ["localhost", "192.0.2.256", "[::1", "192.0.2.1,"] {
             assert_eq!(ask(text), 400, "{text}");
         }
+    });
+}
+
+#[test]
+fn the_field_client_is_an_address_and_another_text_stands_for_itself() {
+    by_both(|place| {
+        let policy = "[client]\ntrusted_proxies = [\"10.0.0.0/8\"]\nipv6_prefix = 48\n\
+                      [[dimension]]\nname = \"client\"\nquota = [{ limit = 1, per = \"1d\" }]";
+        let served = place.of(policy);
+        let ask = |client: &str| served.acquire(&format!(r#"{{"keys": {{"client": "{client}"}}}}"#)).status;
+        assert_eq!([ask("2001:db8:1::1"), ask("2001:db8:1:2::1"), ask("2001:db8:2::1")], [200, 429, 200]);
+        assert_eq!(
+            [ask("192.0.2.7"), ask("::ffff:192.0.2.7"), ask("203.0.113.9, 192.0.2.7, 10.0.0.2")],
+            [200, 429, 429]
+        );
+        assert_eq!([ask("10.0.0.2"), ask("203.0.113.9, 10.0.0.2"), ask("a name"), ask("a name")], [200, 200, 200, 429]);
     });
 }
 

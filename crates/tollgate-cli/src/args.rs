@@ -17,7 +17,7 @@ use crate::suggest::share::{Of, Share};
 use penalty::PenaltyArgs;
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
-use shared::{CostArgs, KeyArgs, OutputArgs, TopArgs, parse_report_format};
+use shared::{ClientArgs, CostArgs, KeyArgs, OutputArgs, TopArgs, parse_report_format};
 pub(crate) use shared::{InputArgs, ReportFormat, SpecialArgs};
 
 /// An exact sliding-window rate limiter: see what a limit would have done before you set it.
@@ -77,6 +77,13 @@ Events are put in time order first (those of the same time keep the order they w
 each is decided on the log's own clock. Windows that stand still (sliding-counter) and steps \
 (quantised-log) begin where they would if that clock had been started in 1970.
 
+A client is an address, and a text that is none stands for itself. IPv6 counts by /64, and \
+`::ffff:192.0.2.7` as 192.0.2.7. Behind proxies, [client] in the policy or --trusted-proxy names \
+their networks: then the header field that they write counts, as in the service. It is in a column of \
+its name (x_forwarded_for, http_x_forwarded_for, request.headers.X-Forwarded-For, ...), in the third \
+quoted text of a combined log, or before the peer in the column of the client. The report tells how \
+clients were taken.
+
 A policy with a `[store]` is decided on that Redis or Valkey server, at the times of the log, if the \
 program was built with the feature `redis`. Its keys there have a prefix of their own and are removed \
 in the end. Times are whole microseconds there. --in-process decides in process.
@@ -86,7 +93,7 @@ Exit codes: 0 all was read (lines that could not be used are counted and the fir
 policy makes no sense.";
 
 /// What a policy file says, or can't say.
-const BY_OPTIONS: [&str; 11] = [
+const BY_OPTIONS: [&str; 13] = [
     "algorithm",
     "limit",
     "per",
@@ -98,6 +105,8 @@ const BY_OPTIONS: [&str; 11] = [
     "key",
     "count_refused",
     "penalty_denials",
+    "trusted_proxy",
+    "ipv6_prefix",
 ];
 
 #[derive(Debug, Args)]
@@ -153,6 +162,9 @@ pub(crate) struct ReplayArgs {
     pub(crate) keys: KeyArgs,
 
     #[command(flatten)]
+    pub(crate) clients: ClientArgs,
+
+    #[command(flatten)]
     pub(crate) cost: CostArgs,
 
     /// Write every decision as CSV, in the order decided: time,key,allowed,retry_after_ns; and, if
@@ -202,6 +214,9 @@ pub(crate) struct SuggestArgs {
 
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) clients: ClientArgs,
 
     /// Lengths of windows: 500ms, 10s, 1m, 1h, 1d, 1h30m
     #[arg(long, value_name = "DURATION,...", value_delimiter = ',', value_parser = parse_duration)]
@@ -265,6 +280,9 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) clients: ClientArgs,
 
     /// A policy file; may be given several times
     #[arg(long, value_name = "FILE.toml")]

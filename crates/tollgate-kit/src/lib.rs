@@ -3,6 +3,7 @@
 //! the library, so no mistake of it can be repeated here.
 
 pub mod checker;
+pub mod clients;
 pub mod clocks;
 pub mod driver;
 pub mod facade;

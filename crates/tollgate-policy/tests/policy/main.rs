@@ -1,6 +1,7 @@
 //! Policy files: read, applied to limiters in use, and watched.
 
 mod applied;
+mod clients;
 mod enforced;
 mod examples;
 mod fuzz_corpus;

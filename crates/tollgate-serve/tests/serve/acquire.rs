@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tollgate::MockClock;
+use tollgate_kit::clients;
 
 use crate::place::by_both;
 use crate::support::{POLICY, Running, server};
@@ -176,6 +177,18 @@ fn the_field_client_is_an_address_and_another_text_stands_for_itself() {
             [200, 429, 429]
         );
         assert_eq!([ask("10.0.0.2"), ask("203.0.113.9, 10.0.0.2"), ask("a name"), ask("a name")], [200, 200, 200, 429]);
+    });
+}
+
+#[test]
+fn clients_are_taken_as_all_programs_do() {
+    by_both(|place| {
+        let served = place.of(clients::POLICY);
+        for request in clients::requests() {
+            let hops = request.hops();
+            let status = served.acquire(&format!(r#"{{"keys": {{"client": "{hops}"}}}}"#)).status;
+            assert_eq!(status == 200, request.is_admitted, "{hops}: {status}");
+        }
     });
 }
 

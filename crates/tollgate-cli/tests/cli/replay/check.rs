@@ -21,7 +21,7 @@ fn a_good_policy_is_told_in_words() {
         "{SAMPLE_POLICY}: good, 2 dimensions\n  holds at most 100,000 keys\n  \
          when it is full, requests with a new key are denied\n  address: for each client\n    at most 5 in any 1s\n    \
          at most 40 in any 1m\n  endpoint: for each path\n    token bucket of 30, refilled by 10 per 1m\n  \
-         for IPv6 networks, added by `tollgate serve --address` without `network_limits = false`:\n    \
+         for IPv6 networks, added by `tollgate serve` without `network_limits = false`:\n    \
          client/48: token bucket of 4000, refilled by 4000 per 1m\n    \
          client/32: token bucket of 40000, refilled by 40000 per 1m\n"
     );

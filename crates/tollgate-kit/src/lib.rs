@@ -12,6 +12,7 @@ pub mod fuzz;
 pub mod joint;
 pub mod key;
 pub mod oracle;
+pub mod phases;
 pub mod programs;
 mod quotas;
 #[cfg(feature = "redis")]

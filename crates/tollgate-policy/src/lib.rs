@@ -93,8 +93,9 @@
 //! | `warm-up` | `limit`, `rate`, `per`, `warm_up` | [`Quota::warm_up`] |
 //!
 //! `start` is the content of a new key's bucket, which is full by default: see
-//! [`Quota::starting_with`]. `phase` is the argument of [`Quota::aligned`]. Without it, a fixed
-//! window begins with a key's first request, and the phase of a sliding window counter is zero.
+//! [`Quota::starting_with`]. `phase` is the argument of [`Quota::aligned`]: windows begin so long
+//! after the start of 1970 (UTC), and each whole window after that. Without it, a fixed window begins
+//! with a key's first request, and the phase of a sliding window counter is zero.
 //!
 //! Any quota may have a `name`, for messages and header fields: see [`Quota::named`].
 //!
@@ -188,8 +189,10 @@
 //! | `shadow`, `penalty`, `at_key_cap` | applied |
 //! | dimensions, algorithms, `key_cap`, `[client]`, `[store]` | refused, unless the program [builds new limiters](Reloader::rebuild_with) |
 //!
-//! A phase counts from the origin of the limiter's clock. The origin of the default clock is the
-//! time at which the clock was made. In `tollgate replay`, the origin is the start of 1970.
+//! A phase counts from 1970 in process, on a store, in `tollgate serve` and in `tollgate replay`. In
+//! process the wall clock is read once, when the limiter's clock is made: if it is set later, or that
+//! clock runs at another rate, windows are off by as much. A clock that knows no wall clock, such as a
+//! mock clock, has phases from its origin.
 //!
 //! [`AtKeyCap`]: tollgate::AtKeyCap
 //! [`Limiter::set_quotas`]: tollgate::Limiter::set_quotas

@@ -5,4 +5,5 @@ mod clients;
 mod enforced;
 mod examples;
 mod fuzz_corpus;
+mod phases;
 mod reload;

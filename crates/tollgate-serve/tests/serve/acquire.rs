@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use tollgate::AnyClock;
 use tollgate::MockClock;
 use tollgate_kit::clients;
+use tollgate_kit::clocks::AnchoredClock;
+use tollgate_kit::phases::{self, nanos_at};
 
 use crate::place::by_both;
 use crate::support::{POLICY, Running, server};
@@ -188,6 +191,40 @@ fn clients_are_taken_as_all_programs_do() {
             let hops = request.hops();
             let status = served.acquire(&format!(r#"{{"keys": {{"client": "{hops}"}}}}"#)).status;
             assert_eq!(status == 200, request.is_admitted, "{hops}: {status}");
+        }
+    });
+}
+
+/// A server that starts anew in the middle of a window goes on with it.
+#[test]
+fn a_phase_counts_from_1970_and_a_restart_moves_no_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let snapshot = folder.path().join("snapshot");
+    let start = |made_at: u64| {
+        let clock = AnchoredClock::made_at(nanos_at(made_at));
+        let server = server(phases::POLICY).clock(AnyClock::new(clock.clone())).snapshot(&snapshot);
+        (Running::start(server), clock)
+    };
+    let (mut served, mut clock) = start(3);
+    for (minute, is_admitted) in phases::REQUESTS {
+        clock.set(nanos_at(minute));
+        let status = served.acquire(r#"{"keys": {"client": "192.0.2.1"}}"#).status;
+        assert_eq!(status == 200, is_admitted, "{minute}: {status}");
+        served.stop();
+        (served, clock) = start(minute);
+    }
+}
+
+#[test]
+fn a_phase_counts_from_1970_on_a_store_too() {
+    by_both(|place| {
+        // On a store, and by a clock that knows no wall clock, it counts from the clock's origin.
+        let clock = place.clock();
+        let served = Running::start(place.server(phases::POLICY).clock(clock.clone()));
+        for (minute, is_admitted) in phases::REQUESTS {
+            clock.set(nanos_at(minute));
+            let status = served.acquire(r#"{"keys": {"client": "192.0.2.1"}}"#).status;
+            assert_eq!(status == 200, is_admitted, "{minute}: {status}");
         }
     });
 }

@@ -1,8 +1,9 @@
-//! Who the clients of a log are, by the policy or by options.
+//! Who the clients of a log are, by the policy or by options; and when windows begin.
 
 use std::process::Output;
 
 use tollgate_kit::clients::{POLICY, Request, requests};
+use tollgate_kit::phases;
 
 use crate::replay::support::{Scratch, replay, text, tollgate, total};
 
@@ -76,6 +77,17 @@ fn a_log_of_any_format_is_decided_as_the_service_decides() {
         good(replay(&[&BY_OPTIONS[..], &options].concat()));
         assert_eq!(admitted(&file), expected, "{log}");
     }
+}
+
+#[test]
+fn a_phase_counts_from_1970() {
+    let scratch = Scratch::new("phases");
+    let line = |(minute, _)| format!("{},192.0.2.7\n", phases::nanos_at(minute));
+    let lines: String = phases::REQUESTS.map(line).concat();
+    let log = scratch.with("log.csv", format!("time,client\n{lines}"));
+    let (policy, file) = (scratch.with("policy.toml", phases::POLICY), scratch.file("decisions.csv"));
+    good(replay(&["--policy", &policy, "--decisions", &file, &log]));
+    assert!(phases::REQUESTS.iter().map(|(_, is_admitted)| *is_admitted).eq(admitted(&file)));
 }
 
 #[test]

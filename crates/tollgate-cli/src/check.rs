@@ -150,7 +150,8 @@ pub(crate) fn in_words(name: &str, policy: &Policy, is_address: impl Fn(&str) ->
     }
     for dimension in policy.dimensions() {
         let key = dimension.key().collect::<Vec<_>>().join(" + ");
-        put(&mut out, &format!("  {}: for each {}", harmless(dimension.name()), harmless(&key)));
+        let clients = if dimension.key().any(&is_address) { format!(" ({})", policy.client()) } else { String::new() };
+        put(&mut out, &format!("  {}: for each {}{}", harmless(dimension.name()), harmless(&key), harmless(&clients)));
         for (quota, idle) in quotas(dimension) {
             put(&mut out, &format!("    {}", allowance(quota)));
             match idle {
@@ -252,6 +253,7 @@ fn file_json(name: &str, checked: &Checked) -> Value {
             json!({
                 "file": name,
                 "good": true,
+                "client": policy.client().to_string(),
                 "store": policy.store().map(|store| store.url().to_string()),
                 "while_the_store_is_away": policy.store().map(away),
                 "key_cap": policy.key_cap(),

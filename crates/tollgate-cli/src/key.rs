@@ -228,12 +228,14 @@ struct OneKey {
     size: usize,
     parts: usize,
     present: usize,
+    /// The record has no such key, whatever other parts it has.
+    is_none: bool,
 }
 
 impl KeyText {
     /// Keys of so many parts each. Parts are pushed for one key after the other.
     pub(crate) fn of_sizes(sizes: impl IntoIterator<Item = usize>) -> Self {
-        let key = |size| OneKey { text: String::new(), size, parts: 0, present: 0 };
+        let key = |size| OneKey { text: String::new(), size, parts: 0, present: 0, is_none: false };
         let keys: Vec<OneKey> = sizes.into_iter().map(key).collect();
         let found = vec![false; keys.iter().map(|key| key.size).sum()];
         Self { keys, at: 0, found, part: 0, is_forwarded: false }
@@ -251,6 +253,7 @@ impl KeyText {
             key.text.clear();
             key.parts = 0;
             key.present = 0;
+            key.is_none = false;
         }
     }
 
@@ -271,7 +274,20 @@ impl KeyText {
         let has_lines = lines.iter().any(|line| !matches!(line.as_ref(), b"" | b"-"));
         let is_list = || value.is_some_and(|value| memchr::memchr(b',', value).is_some());
         self.is_forwarded |= has_lines || (field.clients().is_some() && is_list());
-        self.push(value.and_then(|value| field.part_of(value, lines)));
+        match value.map(|value| field.part_of(value, lines)) {
+            // An IPv4 address has no network: a dimension with such a field is not asked for it.
+            Some(None) => self.push_none(),
+            part => self.push(part.flatten()),
+        }
+    }
+
+    /// Adds a part because of which the record has no such key.
+    fn push_none(&mut self) {
+        let Some(key) = self.keys.get_mut(self.at) else { return };
+        key.is_none = true;
+        // What the record has needs no other name.
+        self.found.get_mut(self.part).into_iter().for_each(|found| *found = true);
+        self.push(None::<&[u8]>);
     }
 
     /// Whether any record has had the header field of proxies.
@@ -281,7 +297,7 @@ impl KeyText {
 
     /// Whether this record has every part.
     pub(crate) fn is_whole(&self) -> bool {
-        self.keys.iter().all(|key| key.present == key.size)
+        self.keys.iter().all(|key| key.is_none || key.present == key.size)
     }
 
     /// The numbers of the parts that no record has had.
@@ -297,7 +313,7 @@ impl KeyText {
 
     /// Every key.
     pub(crate) fn each(&self) -> impl Iterator<Item = Option<&str>> {
-        self.keys.iter().map(|key| (key.present > 0).then_some(key.text.as_str()))
+        self.keys.iter().map(|key| (key.present > 0 && !key.is_none).then_some(key.text.as_str()))
     }
 }
 
@@ -378,6 +394,19 @@ mod tests {
         for name in ["client/0", "client/129", "client/x", "user/48"] {
             assert_eq!(name.parse(), Ok(Field::Named(name.into())));
         }
+    }
+
+    #[test]
+    fn an_ipv4_address_has_no_key_with_a_network() {
+        let fields: Vec<Field> = ["client/48", "path"].map(|name| name.parse().unwrap()).into();
+        let mut key = KeyText::new(&fields);
+        for (client, expected) in [("192.0.2.7", None), ("2001:db8:1:2::3", Some("2001:db8:1:: /a"))] {
+            key.clear();
+            let values = [Some(client.as_bytes()), Some(b"/a".as_slice())];
+            fields.iter().zip(values).for_each(|(field, value)| key.push_part(field, value, &[""; 0]));
+            assert_eq!((key.finished(), key.is_whole()), (expected, true));
+        }
+        assert_eq!(key.never_found().count(), 0);
     }
 
     #[test]

@@ -134,7 +134,7 @@ impl<C: Clock> Limiter<NoKey, C, NoKey> {
     }
 }
 
-impl<K: Key + ?Sized, C> LimiterBuilder<K, C, K::Fingerprinter> {
+impl<K: Key + ?Sized, C: Clock> LimiterBuilder<K, C, K::Fingerprinter> {
     pub(crate) fn with_quotas(quotas: Vec<Quota>, clock: C) -> Self {
         let kind = if K::IS_NONE { Kind::Direct } else { Kind::Keyed };
         Self { draft: Draft::new(kind, vec![quotas], clock, K::Fingerprinter::default()), key: PhantomData }

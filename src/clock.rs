@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::SystemTime;
 
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
@@ -53,6 +54,28 @@ use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 pub trait Clock {
     /// The current time, in nanoseconds since the clock's own origin.
     fn now(&self) -> u64;
+
+    /// The time from the start of 1970 (UTC) to the clock's origin, in nanoseconds; `None` if no wall
+    /// clock tells. By it [aligned](crate::Quota::aligned) windows begin at times of the wall clock. It
+    /// never changes.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use tollgate::{Clock, InstantClock, MockClock};
+    ///
+    /// let today = SystemTime::UNIX_EPOCH.elapsed()?.as_nanos();
+    /// assert!(InstantClock::new().since_1970().is_some_and(|origin| u128::from(origin) >= today));
+    /// assert_eq!(MockClock::new().since_1970(), None);
+    /// # Ok::<(), std::time::SystemTimeError>(())
+    /// ```
+    fn since_1970(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// What the wall clock of the system says, as [`Clock::since_1970`] has it.
+fn wall_clock() -> Option<u64> {
+    SystemTime::UNIX_EPOCH.elapsed().ok().map(nanos)
 }
 
 impl<C: Clock + ?Sized> Clock for &C {
@@ -60,12 +83,20 @@ impl<C: Clock + ?Sized> Clock for &C {
     fn now(&self) -> u64 {
         (**self).now()
     }
+
+    fn since_1970(&self) -> Option<u64> {
+        (**self).since_1970()
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     #[inline]
     fn now(&self) -> u64 {
         (**self).now()
+    }
+
+    fn since_1970(&self) -> Option<u64> {
+        (**self).since_1970()
     }
 }
 
@@ -103,6 +134,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 pub struct MonotonicClock {
     clock: quanta::Clock,
     origin: u64,
+    since_1970: Option<u64>,
 }
 
 impl MonotonicClock {
@@ -112,7 +144,7 @@ impl MonotonicClock {
     pub fn new() -> Self {
         let clock = quanta::Clock::new();
         let origin = clock.raw();
-        Self { clock, origin }
+        Self { clock, origin, since_1970: wall_clock() }
     }
 }
 
@@ -128,6 +160,10 @@ impl Clock for MonotonicClock {
         // If the counter reads less than the origin (on another core, for example), the result is
         // zero and not a huge number.
         self.clock.delta_as_nanos(self.origin, self.clock.raw())
+    }
+
+    fn since_1970(&self) -> Option<u64> {
+        self.since_1970
     }
 }
 
@@ -157,13 +193,14 @@ impl fmt::Debug for MonotonicClock {
 #[derive(Debug, Clone, Copy)]
 pub struct InstantClock {
     origin: std::time::Instant,
+    since_1970: Option<u64>,
 }
 
 impl InstantClock {
     /// A clock that starts now.
     #[must_use]
     pub fn new() -> Self {
-        Self { origin: std::time::Instant::now() }
+        Self { origin: std::time::Instant::now(), since_1970: wall_clock() }
     }
 }
 
@@ -177,6 +214,10 @@ impl Clock for InstantClock {
     #[inline]
     fn now(&self) -> u64 {
         nanos(self.origin.elapsed())
+    }
+
+    fn since_1970(&self) -> Option<u64> {
+        self.since_1970
     }
 }
 
@@ -209,6 +250,7 @@ pub struct CoarseClock {
 struct Shared {
     now: AtomicU64,
     stop: AtomicBool,
+    since_1970: Option<u64>,
 }
 
 /// Stops and joins the thread when the last clock that uses it is dropped.
@@ -224,8 +266,9 @@ impl CoarseClock {
     ///
     /// The error of the operating system, when it can't start a thread.
     pub fn new(resolution: Duration) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared { now: AtomicU64::new(0), stop: AtomicBool::new(false) });
         let source = MonotonicClock::new();
+        let (now, stop, since_1970) = (AtomicU64::new(0), AtomicBool::new(false), source.since_1970);
+        let shared = Arc::new(Shared { now, stop, since_1970 });
         let ticking = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("tollgate-clock".into()).spawn(move || {
             while !ticking.stop.load(Ordering::Relaxed) {
@@ -255,6 +298,10 @@ impl Clock for CoarseClock {
     #[inline]
     fn now(&self) -> u64 {
         self.shared.now.load(Ordering::Relaxed)
+    }
+
+    fn since_1970(&self) -> Option<u64> {
+        self.shared.since_1970
     }
 }
 
@@ -334,7 +381,10 @@ impl Clock for MockClock {
 /// with `#[tokio::test(start_paused = true)]` time stands still. It moves when all tasks sleep or
 /// the test advances it. Make the clock inside the runtime whose time it follows. A reading outside
 /// of a runtime is that of the operating system. A reading earlier than the making of the clock
-/// counts as zero.
+/// counts as zero. Since its time may be paused, no wall clock tells its origin: [aligned] windows
+/// count from there.
+///
+/// [aligned]: crate::Quota::aligned
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -459,6 +509,13 @@ macro_rules! clocks_of_this_crate {
                 match &self.0 {
                     $($(#[$when])* Source::$variant(clock) => clock.now(),)+
                     Source::Other(clock) => clock.now(),
+                }
+            }
+
+            fn since_1970(&self) -> Option<u64> {
+                match &self.0 {
+                    $($(#[$when])* Source::$variant(clock) => clock.since_1970(),)+
+                    Source::Other(clock) => clock.since_1970(),
                 }
             }
         }

@@ -4,7 +4,6 @@
 use core::time::Duration;
 
 use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP, MAX_DIMENSIONS, MAX_KEY_CAP};
-#[cfg(feature = "snapshot")]
 use crate::clock::Clock;
 use crate::counts::Tally;
 use crate::engine::{Engine, LimiterId};
@@ -46,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) keys_with_quotas: usize,
     pub(crate) modes: ModeSettings,
     pub(crate) observers: Observers,
+    /// From when phases count to the clock's origin, in nanoseconds.
+    since_1970: u64,
 }
 
 /// The kind of a limiter.
@@ -61,12 +62,18 @@ pub(crate) enum Kind {
 }
 
 impl<C, F> Draft<C, F> {
-    pub(crate) fn new(kind: Kind, quotas: Vec<Vec<Quota>>, clock: C, fingerprinter: F) -> Self {
-        Self { settings: Settings { kind, quotas, ..Settings::default() }, clock, fingerprinter }
+    pub(crate) fn new(kind: Kind, quotas: Vec<Vec<Quota>>, clock: C, fingerprinter: F) -> Self
+    where
+        C: Clock,
+    {
+        let settings = Settings { kind, quotas, ..Settings::default() };
+        Draft { settings, clock: (), fingerprinter }.with_clock(clock)
     }
 
-    pub(crate) fn with_clock<D>(self, clock: D) -> Draft<D, F> {
-        Draft { settings: self.settings, clock, fingerprinter: self.fingerprinter }
+    pub(crate) fn with_clock<D: Clock>(self, clock: D) -> Draft<D, F> {
+        // A clock that no wall clock knows has phases from its origin.
+        let settings = Settings { since_1970: clock.since_1970().unwrap_or_default(), ..self.settings };
+        Draft { settings, clock, fingerprinter: self.fingerprinter }
     }
 
     pub(crate) fn with_fingerprinter<G>(self, fingerprinter: G) -> Draft<C, G> {
@@ -78,14 +85,14 @@ impl<C, F> Draft<C, F> {
         if let Kind::Joint(named) = settings.kind {
             settings.check_dimensions(named)?;
         }
-        let (groups, dimensions) = (settings.groups(), settings.quotas.len());
+        let (groups, dimensions, since_1970) = (settings.groups(), settings.quotas.len(), settings.since_1970);
         groups.iter().try_for_each(|quotas| Quota::validate_all(quotas))?;
         let tiers = Tiers::new(dimensions, settings.tiers.clone())?;
         let key_cap = settings.checked_key_cap()?;
         let mut engine = Engine {
             table: match settings.kind {
-                Kind::Direct => Table::single(groups[0]),
-                Kind::Keyed | Kind::Joint(_) => Table::new(&groups, key_cap, settings.expected_keys),
+                Kind::Direct => Table::single(groups[0], since_1970),
+                Kind::Keyed | Kind::Joint(_) => Table::new(&groups, since_1970, key_cap, settings.expected_keys),
             },
             clock,
             fingerprinter,

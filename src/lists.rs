@@ -34,7 +34,7 @@ impl Lists {
             return Err(BuildError::ListCapTooLarge { list_cap: cap });
         }
         let listed = [Quota::new(1, Quota::MAX_WINDOW)];
-        Ok(Self { table: Table::new(&[&listed, &listed], cap, 0) })
+        Ok(Self { table: Table::new(&[&listed, &listed], 0, cap, 0) })
     }
 
     /// The list that the key is on. If it is on both, the deny list.

@@ -200,7 +200,7 @@ impl Penalties {
         let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
         let [denials, block] = penalty.quotas();
         Self {
-            table: Table::new(&[&[denials], &[block]], places, EXPECTED_KEYS),
+            table: Table::new(&[&[denials], &[block]], 0, places, EXPECTED_KEYS),
             denials: AtomicU64::new(penalty.denials.into()),
             begun: AtomicU64::new(0),
         }

@@ -100,3 +100,25 @@ mod of_tokio {
         assert!(clock.now() > first);
     }
 }
+
+#[test]
+fn real_clocks_know_when_they_were_made_and_pass_it_on() {
+    let wall = || SystemTime::UNIX_EPOCH.elapsed().map(nanos).unwrap();
+    // The system's clock may be set back meanwhile, so that only one of several has to fit.
+    let fits = || {
+        let before = wall();
+        let coarse = CoarseClock::new(Duration::from_secs(1)).unwrap();
+        let made = [
+            MonotonicClock::new().since_1970(),
+            InstantClock::new().since_1970(),
+            coarse.since_1970(),
+            AnyClock::from(InstantClock::new()).since_1970(),
+            AnyClock::new(Arc::new(MonotonicClock::new())).since_1970(),
+            (&&InstantClock::new()).since_1970(),
+        ];
+        let after = wall();
+        made.into_iter().all(|it| it.is_some_and(|it| (before..=after).contains(&it)))
+    };
+    assert!((0..3).any(|_| fits()));
+    assert_eq!((MockClock::new().since_1970(), AnyClock::from(MockClock::new()).since_1970()), (None, None));
+}

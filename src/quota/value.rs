@@ -299,19 +299,21 @@ impl Quota {
     /// This fixed window or sliding window counter, with windows that begin at the same times for
     /// all keys.
     ///
-    /// A window begins at `phase` after the origin of the clock, and at each whole number of
-    /// windows before or after that. Without a phase, a fixed window begins with a key's first
-    /// request, and a window of a sliding window counter begins at the origin.
+    /// A window begins at `phase` after the start of 1970 (UTC), and at each whole number of windows
+    /// before or after that. So windows begin at the same times after a restart, and in all
+    /// processes. Without a phase, a fixed window begins with a key's first request, and that of a
+    /// sliding window counter is zero.
     ///
-    /// The origin of the default clock is the time at which it was made. If windows are to begin at
-    /// the same times after a restart (`Snapshot`), take the phase from the wall clock at each
-    /// start.
+    /// The wall clock is read once, when the limiter's clock is made
+    /// ([`Clock::since_1970`](crate::Clock::since_1970)). If it is set later, windows stay where they
+    /// are. By a clock that knows no wall clock, such as a [`MockClock`](crate::MockClock), `phase`
+    /// counts from the origin of that clock.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Quota, QuotaError};
     ///
-    /// // The clock started 20 s past a full minute, so the next full minute is at 40 s.
+    /// // Each window begins 40 s past a full minute.
     /// let minutes = Quota::fixed_window(10, Duration::from_secs(60)).aligned(Duration::from_secs(40));
     /// assert!(minutes.validate().is_ok());
     /// let log = Quota::per_minute(5).aligned(Duration::ZERO);
@@ -322,8 +324,7 @@ impl Quota {
         Self { phase: Some(phase), ..self }
     }
 
-    /// The phase given to [`aligned`](Self::aligned); `None` for a quota that is not aligned. A
-    /// window begins at this time after the origin of the clock.
+    /// The phase given to [`aligned`](Self::aligned); `None` for a quota that is not aligned.
     ///
     /// ```
     /// use std::time::Duration;

@@ -35,12 +35,12 @@ use crate::texts::{texts, wraps};
 /// not in it. So take one when the service stops, and as often in between as a crash may cost
 /// permits. If the quotas of all keys change meanwhile, it is taken anew.
 ///
-/// A snapshot has the ages of permits and no clock readings, so the clock may start anew. Then
-/// [aligned windows](Quota::aligned), and those of a sliding window counter, may begin at other
-/// times. What has been used of a window that goes on counts until the present window of the
-/// restored limiter ends: up to one window longer or shorter than before. The phase may be another
-/// after a restart, so it can come from the wall clock. Then the windows are the same. A key with
-/// quotas of its own keeps their phase: set them again.
+/// A snapshot has the ages of permits and no clock readings, so the clock may start anew.
+/// [Aligned windows](Quota::aligned), and those of a sliding window counter, begin at the same times
+/// if the clock knows the wall clock. Otherwise, and with another phase, they may begin at others.
+/// What has been used of a window that goes on counts until the present window of the restored
+/// limiter ends: up to one window longer or shorter than before. A key with quotas of its own keeps
+/// their phase.
 ///
 /// Keys are stored as fingerprints. So a limiter with other types of keys, or with its dimensions
 /// in another order, is not recognised as another: it starts with permits that belong to no key.

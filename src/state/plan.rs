@@ -2,6 +2,7 @@
 
 use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::Deref;
+use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -48,13 +49,15 @@ macro_rules! with_algorithm {
 pub(super) use with_algorithm;
 
 impl Plan {
-    /// The plan of validated quotas, of a clock that reads zero at `origin`.
-    pub(super) fn new(quotas: &[Quota], origin: u64) -> Self {
+    /// The plan of validated quotas, of a clock that reads zero at `origin`, so many nanoseconds after
+    /// the time from which phases count.
+    pub(super) fn new(quotas: &[Quota], origin: u64, since_1970: u64) -> Self {
         let (quota, limit) = (&quotas[0], quotas[0].limit());
-        let boundary = |window: u64| {
+        let boundary = |phase: Duration, window: u64| {
             // A phase may be longer than every clock.
-            let first = quota.phase()?.as_nanos() % u128::from(window.max(1));
-            Some(origin.saturating_add(u64::try_from(first).unwrap_or_default()))
+            let (window, since_1970) = (u128::from(window.max(1)), u128::from(since_1970));
+            let first = (phase.as_nanos() % window + window - since_1970 % window) % window;
+            origin.saturating_add(u64::try_from(first).unwrap_or_default())
         };
         match quota.kind() {
             Kind::Log => Self::Log(LogPlan::<Permits>::new(quotas)),
@@ -70,11 +73,11 @@ impl Plan {
             Kind::WarmUp { rate, per, warm_up } => Self::WarmUp(WarmUp::new(limit, rate, nanos(per), nanos(warm_up))),
             Kind::FixedWindow => {
                 let window = quota.window_ns();
-                Self::Window(Window::new(limit, window, boundary(window)))
+                Self::Window(Window::new(limit, window, quota.phase().map(|phase| boundary(phase, window))))
             }
             Kind::SlidingCounter { window } => {
                 let window = nanos(window);
-                Self::Counter(Counter::new(limit, window, boundary(window).or(Some(origin))))
+                Self::Counter(Counter::new(limit, window, Some(boundary(quota.phase().unwrap_or_default(), window))))
             }
         }
     }
@@ -199,6 +202,8 @@ pub(super) struct Plans {
     pub(super) all: Box<[Arc<Version>]>,
     /// Those of single keys, if there are any.
     pub(super) own: Option<Box<OwnPlans>>,
+    /// From when phases count to the clock's origin.
+    since_1970: u64,
 }
 
 pub(super) type OwnPlans = HashMap<Key, Arc<Version>, BuildHasherDefault<TagHasher>>;
@@ -223,9 +228,9 @@ impl Hasher for TagHasher {
 
 impl Version {
     /// The version of validated quotas.
-    fn new(quotas: &[Quota]) -> Self {
+    fn new(quotas: &[Quota], since_1970: u64) -> Self {
         let most = quotas.iter().map(Quota::limit).min().unwrap_or(0);
-        Self { quotas: quotas.into(), plan: Plan::new(quotas, TIME_ZERO), most }
+        Self { quotas: quotas.into(), plan: Plan::new(quotas, TIME_ZERO, since_1970), most }
     }
 
     /// Bytes on the heap, with its own and those of its `Arc`.
@@ -259,8 +264,9 @@ fn bytes_of_map<K, V, S>(map: &HashMap<K, V, S>) -> usize {
 
 impl Plans {
     /// Those of an empty table: validated quotas for each group.
-    pub(super) fn new(groups: &[&[Quota]]) -> Self {
-        Self { all: groups.iter().map(|quotas| Arc::new(Version::new(quotas))).collect(), own: None }
+    pub(super) fn new(groups: &[&[Quota]], since_1970: u64) -> Self {
+        let all = groups.iter().map(|quotas| Arc::new(Version::new(quotas, since_1970))).collect();
+        Self { all, own: None, since_1970 }
     }
 
     /// Bytes on the heap, with its own and those of its `Arc`, and its share of each version.
@@ -279,7 +285,7 @@ impl Plans {
     /// The version of validated quotas: the one that another key has, if there is one.
     pub(super) fn version(&self, quotas: &[Quota]) -> Arc<Version> {
         let there = self.versions().find(|version| *version.quotas == *quotas);
-        there.map_or_else(|| Arc::new(Version::new(quotas)), Arc::clone)
+        there.map_or_else(|| Arc::new(Version::new(quotas, self.since_1970)), Arc::clone)
     }
 
     /// The version that is the key's own.

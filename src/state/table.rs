@@ -69,19 +69,27 @@ pub(crate) const THE_KEY: Fingerprint = Fingerprint::new(0, 0);
 
 impl Table {
     /// A table for up to `key_cap` keys, with room for `expected_keys`. Each group has validated
-    /// quotas; the slot of a key is the plan of its fingerprint.
-    pub(crate) fn new(groups: &[&[Quota]], key_cap: usize, expected_keys: usize) -> Self {
+    /// quotas; its fingerprint has the group of a key.
+    ///
+    /// Phases count from a time so many nanoseconds before the clock's origin.
+    pub(crate) fn new(groups: &[&[Quota]], since_1970: u64, key_cap: usize, expected_keys: usize) -> Self {
         let shard_bits = (key_cap / KEYS_A_SHARD).checked_ilog2().unwrap_or(0).min(MOST_SHARD_BITS);
-        Self::with_shards(groups, shard_bits, key_cap, expected_keys)
+        Self::with_shards(groups, since_1970, shard_bits, key_cap, expected_keys)
     }
 
     /// A table for one key, which always has a place.
-    pub(crate) fn single(quotas: &[Quota]) -> Self {
-        Self::with_shards(&[quotas], 0, usize::MAX, 1)
+    pub(crate) fn single(quotas: &[Quota], since_1970: u64) -> Self {
+        Self::with_shards(&[quotas], since_1970, 0, usize::MAX, 1)
     }
 
-    fn with_shards(groups: &[&[Quota]], shard_bits: u32, key_cap: usize, expected_keys: usize) -> Self {
-        let plans = Arc::new(Plans::new(groups));
+    fn with_shards(
+        groups: &[&[Quota]],
+        since_1970: u64,
+        shard_bits: u32,
+        key_cap: usize,
+        expected_keys: usize,
+    ) -> Self {
+        let plans = Arc::new(Plans::new(groups, since_1970));
         let shard = || CachePadded(Shard::new(Arc::clone(&plans), expected_keys.div_ceil(1 << shard_bits)));
         Self {
             shared: Shared {

@@ -18,7 +18,7 @@ use crate::suggest::share::{Of, Share};
 use penalty::PenaltyArgs;
 #[cfg(feature = "serve")]
 pub(crate) use serve::ServeArgs;
-use shared::{CostArgs, KeyArgs, OutputArgs, TopArgs, parse_report_format};
+use shared::{ClientArgs, CostArgs, KeyArgs, OutputArgs, TopArgs, parse_report_format};
 pub(crate) use shared::{InputArgs, ReportFormat};
 
 /// An exact sliding-window rate limiter: see what a limit would have done before you set it.
@@ -78,6 +78,13 @@ Events are put in time order first (those of the same time keep the order they w
 each is decided on the log's own clock. Windows that stand still (sliding-counter) and steps \
 (quantised-log) begin where they would if that clock had been started in 1970.
 
+A client is an address, and a text that is none stands for itself. IPv6 counts by /64, and \
+`::ffff:192.0.2.7` as 192.0.2.7. Behind proxies, [client] in the policy or --trusted-proxy names \
+their networks: then the header field that they write counts, as in the service. It is in a column of \
+its name (x_forwarded_for, http_x_forwarded_for, request.headers.X-Forwarded-For, ...), in the third \
+quoted text of a combined log, or before the peer in the column of the client. The report tells how \
+clients were taken.
+
 A policy with a `[store]` is decided on that Redis or Valkey server, at the times of the log, if the \
 program was built with the feature `redis`. Its keys there have a prefix of their own and are removed \
 in the end. Times are whole microseconds there. --in-process decides in process.
@@ -88,7 +95,7 @@ policy makes no sense.";
 
 /// What a policy file says, or can't say.
 fn by_options() -> Vec<&'static str> {
-    let others = ["algorithm", "key", "penalty_denials"];
+    let others = ["algorithm", "key", "penalty_denials", "trusted_proxy", "ipv6_prefix"];
     Field::ALL.iter().map(|field| field.name()).chain(others).collect()
 }
 
@@ -120,6 +127,9 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) clients: ClientArgs,
 
     #[command(flatten)]
     pub(crate) cost: CostArgs,
@@ -171,6 +181,9 @@ pub(crate) struct SuggestArgs {
 
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) clients: ClientArgs,
 
     /// Lengths of windows: 500ms, 10s, 1m, 1h, 1d, 1h30m
     #[arg(long, value_name = "DURATION,...", value_delimiter = ',', value_parser = parse_duration)]
@@ -234,6 +247,9 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) keys: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) clients: ClientArgs,
 
     /// A policy file; may be given several times
     #[arg(long, value_name = "FILE.toml")]

@@ -115,7 +115,7 @@ fn complaint(name: &str, error: &PolicyError, text: &str) -> String {
 }
 
 /// Whether a field is an address wherever a policy names it.
-fn is_client(field: &str) -> bool {
+pub(crate) fn is_client(field: &str) -> bool {
     field == "client"
 }
 
@@ -150,7 +150,8 @@ pub(crate) fn in_words(name: &str, policy: &Policy, is_address: impl Fn(&str) ->
     }
     for dimension in policy.dimensions() {
         let key = dimension.key().collect::<Vec<_>>().join(" + ");
-        put(&mut out, &format!("  {}: for each {}", harmless(dimension.name()), harmless(&key)));
+        let clients = if dimension.key().any(&is_address) { format!(" ({})", policy.client()) } else { String::new() };
+        put(&mut out, &format!("  {}: for each {}{}", harmless(dimension.name()), harmless(&key), harmless(&clients)));
         for (quota, idle) in quotas(dimension) {
             put(&mut out, &format!("    {}", allowance(quota)));
             match idle {
@@ -186,7 +187,7 @@ fn put_networks(out: &mut String, policy: &Policy, is_address: impl Fn(&str) -> 
     if added.is_empty() {
         return;
     }
-    put(out, "  for IPv6 networks, added by `tollgate serve --address` without `network_limits = false`:");
+    put(out, "  for IPv6 networks, added by `tollgate serve` without `network_limits = false`:");
     let key_cap = count_of(policy.key_cap().unwrap_or(USUAL_KEY_CAP));
     for dimension in added {
         for quota in dimension.quotas() {
@@ -252,6 +253,7 @@ fn file_json(name: &str, checked: &Checked) -> Value {
             json!({
                 "file": name,
                 "good": true,
+                "client": policy.client().to_string(),
                 "store": policy.store().map(|store| store.url().to_string()),
                 "while_the_store_is_away": policy.store().map(away),
                 "key_cap": policy.key_cap(),

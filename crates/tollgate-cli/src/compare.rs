@@ -38,7 +38,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
     reading::check_ending("--html", "html", html)?;
 
     let keys = contenders::share_keys(&mut contenders);
-    let asked = Asked { keys: &keys, key_option: "--key", cost_column: args.cost.cost_column.as_deref() };
+    let clients = contenders.first().map(|first| first.plan.clients.clone()).unwrap_or_default();
+    let asked =
+        Asked { keys: &keys, key_option: "--key", clients: &clients, cost_column: args.cost.cost_column.as_deref() };
     let log = reading::read(&args.input, asked)?;
     let (first, last) = log.span();
     let mut all = Vec::with_capacity(contenders.len());

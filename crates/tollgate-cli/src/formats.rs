@@ -33,7 +33,7 @@ pub(crate) fn parser_for(lines: &mut Lines, wanted: &Wanted) -> Result<Box<dyn L
     let first: Vec<&[u8]> = lines.look_ahead(LINES_TO_TELL_BY).filter(|line| !is_blank(line)).collect();
     let Some(&header) = first.first() else {
         // An empty file has no format, and needs none.
-        return Ok(Box::new(clf::AccessLog::new(&Wanted { key: vec![Field::Client], ..Wanted::nothing() })?));
+        return Ok(Box::new(clf::AccessLog::new(&Wanted { key: vec![Field::Method], ..Wanted::nothing() })?));
     };
     if let Some(pattern) = &wanted.pattern {
         return Ok(Box::new(Pattern::new(pattern, wanted)?));

@@ -2,16 +2,17 @@
 
 use core::convert::Infallible;
 use core::fmt;
-use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 use std::borrow::Cow;
+
+use crate::clients::Clients;
 
 /// One value of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Field {
-    Client,
+    Client(Clients),
     /// The IPv6 network of a client, of so many bits.
-    Network(u8),
+    Network(u8, Clients),
     User,
     Path,
     Method,
@@ -24,10 +25,10 @@ impl FromStr for Field {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Some(bits) = bits_of(text.trim()) {
-            return Ok(Self::Network(bits));
+            return Ok(Self::Network(bits, Clients::default()));
         }
         Ok(match text.trim() {
-            "client" => Self::Client,
+            "client" => Self::Client(Clients::default()),
             "user" => Self::User,
             "path" => Self::Path,
             "method" => Self::Method,
@@ -53,8 +54,8 @@ pub(crate) fn parse_field(text: &str) -> Result<Field, String> {
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Network(bits) => return write!(f, "client/{bits}"),
-            Self::Client => "client",
+            Self::Network(bits, _) => return write!(f, "client/{bits}"),
+            Self::Client(_) => "client",
             Self::User => "user",
             Self::Path => "path",
             Self::Method => "method",
@@ -64,6 +65,28 @@ impl fmt::Display for Field {
 }
 
 impl Field {
+    /// The field, where clients are found by these rules.
+    pub(crate) fn by(&self, clients: &Clients) -> Self {
+        match self {
+            Self::Client(_) => Self::Client(clients.clone()),
+            Self::Network(bits, _) => Self::Network(*bits, clients.clone()),
+            other => other.clone(),
+        }
+    }
+
+    /// The rules by which clients are found, if that is the field.
+    pub(crate) const fn clients(&self) -> Option<&Clients> {
+        match self {
+            Self::Client(clients) | Self::Network(_, clients) => Some(clients),
+            _ => None,
+        }
+    }
+
+    /// The columns that may hold the header field of proxies, the likeliest first.
+    pub(crate) fn forwarded_names(&self) -> Vec<&str> {
+        self.clients().map(|clients| clients.columns().collect()).unwrap_or_default()
+    }
+
     /// The field as `--key` and policy files name it.
     pub(crate) fn option_name(&self) -> String {
         match self {
@@ -78,7 +101,7 @@ impl Field {
     /// JSON.
     pub(crate) fn column_names(&self) -> Vec<&str> {
         let names: &[&str] = match self {
-            Self::Client | Self::Network(_) => &[
+            Self::Client(_) | Self::Network(..) => &[
                 "client",
                 "client_ip",
                 "clientip",
@@ -154,45 +177,21 @@ impl Field {
         names.to_vec()
     }
 
-    /// What of a column's value counts: of a path, all before the query; of a client, the address
-    /// without the port of its connection, or its network.
-    pub(crate) fn part_of<'a>(&self, value: &'a [u8]) -> Cow<'a, [u8]> {
+    /// What of a column's value counts: of a path, all before the query; of a client, the key of its
+    /// address or its network. `lines` are those of the header field of proxies.
+    fn part_of<'a>(&self, value: &'a [u8], lines: &[impl AsRef<[u8]>]) -> Option<Cow<'a, [u8]>> {
         match self {
-            Self::Path => value.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or(value).into(),
-            Self::Client => without_port(value).into(),
-            Self::Network(bits) => network(without_port(value), *bits),
-            _ => value.into(),
+            Self::Path => value.split(|byte| matches!(byte, b'?' | b'#')).next().map(Cow::Borrowed),
+            Self::Client(clients) => Some(clients.key(value, lines)),
+            Self::Network(bits, clients) => clients.network(*bits, value, lines),
+            _ => Some(value.into()),
         }
     }
 }
 
 /// The bits of a network of clients, as `client/48` names it.
 fn bits_of(name: &str) -> Option<u8> {
-    name.strip_prefix("client/")?.parse().ok().filter(|bits| (1..=64).contains(bits))
-}
-
-/// The IPv6 network of so many bits of an address; any other text as it is.
-fn network(text: &[u8], bits: u8) -> Cow<'_, [u8]> {
-    let address = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Ipv6Addr>().ok());
-    match address.filter(|address| address.to_ipv4_mapped().is_none()) {
-        Some(address) => {
-            let network = address.to_bits() & (u128::MAX << (128 - u32::from(bits)));
-            Ipv6Addr::from_bits(network).to_string().into_bytes().into()
-        }
-        None => text.into(),
-    }
-}
-
-/// The address of `192.0.2.7:5353` or `[2001:db8::7]:5353`; any other text as it is.
-fn without_port(text: &[u8]) -> &[u8] {
-    let Some(colon) = memchr::memrchr(b':', text) else { return text };
-    let (host, port) = (&text[..colon], &text[colon + 1..]);
-    let is_port = !port.is_empty() && port.iter().all(u8::is_ascii_digit);
-    match host {
-        [b'[', address @ .., b']'] if is_port => address,
-        _ if is_port && std::str::from_utf8(host).is_ok_and(|host| host.parse::<Ipv4Addr>().is_ok()) => host,
-        _ => text,
-    }
+    name.strip_prefix("client/")?.parse().ok().filter(|bits| (1..=128).contains(bits))
 }
 
 /// Names several fields as one: `client + path`.
@@ -219,6 +218,7 @@ pub(crate) struct KeyText {
     found: Vec<bool>,
     /// The part that is pushed next.
     part: usize,
+    is_forwarded: bool,
 }
 
 #[derive(Debug)]
@@ -228,15 +228,17 @@ struct OneKey {
     size: usize,
     parts: usize,
     present: usize,
+    /// The record has no such key, whatever other parts it has.
+    is_none: bool,
 }
 
 impl KeyText {
     /// Keys of so many parts each. Parts are pushed for one key after the other.
     pub(crate) fn of_sizes(sizes: impl IntoIterator<Item = usize>) -> Self {
-        let key = |size| OneKey { text: String::new(), size, parts: 0, present: 0 };
+        let key = |size| OneKey { text: String::new(), size, parts: 0, present: 0, is_none: false };
         let keys: Vec<OneKey> = sizes.into_iter().map(key).collect();
         let found = vec![false; keys.iter().map(|key| key.size).sum()];
-        Self { keys, at: 0, found, part: 0 }
+        Self { keys, at: 0, found, part: 0, is_forwarded: false }
     }
 
     #[cfg(test)]
@@ -251,6 +253,7 @@ impl KeyText {
             key.text.clear();
             key.parts = 0;
             key.present = 0;
+            key.is_none = false;
         }
     }
 
@@ -265,9 +268,36 @@ impl KeyText {
         self.at += usize::from(key.parts == key.size);
     }
 
+    /// Adds the part that a field has of a column's value, and of the lines of the header field of
+    /// proxies.
+    pub(crate) fn push_part(&mut self, field: &Field, value: Option<&[u8]>, lines: &[impl AsRef<[u8]>]) {
+        let has_lines = lines.iter().any(|line| !matches!(line.as_ref(), b"" | b"-"));
+        let is_list = || value.is_some_and(|value| memchr::memchr(b',', value).is_some());
+        self.is_forwarded |= has_lines || (field.clients().is_some() && is_list());
+        match value.map(|value| field.part_of(value, lines)) {
+            // An IPv4 address has no network: a dimension with such a field is not asked for it.
+            Some(None) => self.push_none(),
+            part => self.push(part.flatten()),
+        }
+    }
+
+    /// Adds a part because of which the record has no such key.
+    fn push_none(&mut self) {
+        let Some(key) = self.keys.get_mut(self.at) else { return };
+        key.is_none = true;
+        // What the record has needs no other name.
+        self.found.get_mut(self.part).into_iter().for_each(|found| *found = true);
+        self.push(None::<&[u8]>);
+    }
+
+    /// Whether any record has had the header field of proxies.
+    pub(crate) const fn is_forwarded(&self) -> bool {
+        self.is_forwarded
+    }
+
     /// Whether this record has every part.
     pub(crate) fn is_whole(&self) -> bool {
-        self.keys.iter().all(|key| key.present == key.size)
+        self.keys.iter().all(|key| key.is_none || key.present == key.size)
     }
 
     /// The numbers of the parts that no record has had.
@@ -283,7 +313,7 @@ impl KeyText {
 
     /// Every key.
     pub(crate) fn each(&self) -> impl Iterator<Item = Option<&str>> {
-        self.keys.iter().map(|key| (key.present > 0).then_some(key.text.as_str()))
+        self.keys.iter().map(|key| (key.present > 0 && !key.is_none).then_some(key.text.as_str()))
     }
 }
 
@@ -325,7 +355,7 @@ mod tests {
     use super::*;
 
     fn key_of(parts: &[Option<&[u8]>]) -> Option<String> {
-        let fields = vec![Field::Client; parts.len()];
+        let fields = vec![Field::User; parts.len()];
         let mut key = KeyText::new(&fields);
         parts.iter().for_each(|part| key.push(*part));
         key.finished().map(str::to_owned)
@@ -349,45 +379,34 @@ mod tests {
 
     #[test]
     fn a_path_ends_at_the_query() {
-        assert_eq!(&*Field::Path.part_of(b"/a/b?c=d"), b"/a/b");
-        assert_eq!(&*Field::Named("url".into()).part_of(b"/a/b?c=d"), b"/a/b?c=d");
-        assert_eq!(&*Field::Path.part_of(b"10.0.0.1:80"), b"10.0.0.1:80");
+        let part_of = |field: Field, value| field.part_of(value, &[""; 0]).map(Cow::into_owned);
+        assert_eq!(part_of(Field::Path, b"/a/b?c=d"), Some(b"/a/b".to_vec()));
+        assert_eq!(part_of(Field::Named("url".into()), b"/a/b?c=d"), Some(b"/a/b?c=d".to_vec()));
+        assert_eq!(part_of(Field::Path, b"10.0.0.1:80"), Some(b"10.0.0.1:80".to_vec()));
         assert_eq!("column:path".parse(), Ok(Field::Named("path".into())));
     }
 
     #[test]
-    fn a_client_is_an_address_without_its_port() {
-        for (text, address) in [
-            ("192.0.2.7:5353", "192.0.2.7"),
-            ("[2001:db8::7]:5353", "2001:db8::7"),
-            ("2001:db8::7", "2001:db8::7"),
-            ("2001:db8::7:5353", "2001:db8::7:5353"),
-            ("192.0.2.7", "192.0.2.7"),
-            ("192.0.2.7:", "192.0.2.7:"),
-            ("host:5353", "host:5353"),
-            ("", ""),
-        ] {
-            assert_eq!(&*Field::Client.part_of(text.as_bytes()), address.as_bytes());
+    fn a_network_of_clients_is_a_field() {
+        let network = Field::Network(48, Clients::default());
+        assert_eq!("client/48".parse(), Ok(network.clone()));
+        assert_eq!((network.to_string(), network.option_name()), ("client/48".into(), "client/48".into()));
+        for name in ["client/0", "client/129", "client/x", "user/48"] {
+            assert_eq!(name.parse(), Ok(Field::Named(name.into())));
         }
     }
 
     #[test]
-    fn a_network_is_of_an_ipv6_address_alone() {
-        assert_eq!("client/48".parse(), Ok(Field::Network(48)));
-        assert_eq!(Field::Network(48).to_string(), "client/48");
-        assert_eq!(Field::Network(48).option_name(), "client/48");
-        for name in ["client/0", "client/65", "client/x", "user/48"] {
-            assert_eq!(name.parse(), Ok(Field::Named(name.into())));
+    fn an_ipv4_address_has_no_key_with_a_network() {
+        let fields: Vec<Field> = ["client/48", "path"].map(|name| name.parse().unwrap()).into();
+        let mut key = KeyText::new(&fields);
+        for (client, expected) in [("192.0.2.7", None), ("2001:db8:1:2::3", Some("2001:db8:1:: /a"))] {
+            key.clear();
+            let values = [Some(client.as_bytes()), Some(b"/a".as_slice())];
+            fields.iter().zip(values).for_each(|(field, value)| key.push_part(field, value, &[""; 0]));
+            assert_eq!((key.finished(), key.is_whole()), (expected, true));
         }
-        for (text, network) in [
-            ("2001:db8:1:2::3", "2001:db8:1::"),
-            ("[2001:DB8:1:ffff::7]:5353", "2001:db8:1::"),
-            ("192.0.2.7:5353", "192.0.2.7"),
-            ("::ffff:192.0.2.7", "::ffff:192.0.2.7"),
-            ("host", "host"),
-        ] {
-            assert_eq!(&*Field::Network(48).part_of(text.as_bytes()), network.as_bytes());
-        }
+        assert_eq!(key.never_found().count(), 0);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod args;
 mod batch;
 mod chart;
 mod check;
+mod clients;
 mod compare;
 mod decide;
 mod decisions;

@@ -8,6 +8,7 @@ use tollgate::{Algorithm, JointLimiter, JointLimiterBuilder, Limiter, LimiterBui
 use tollgate_policy::{LoadError, Policy};
 
 use crate::args::ReplayArgs;
+use crate::clients::Clients;
 use crate::errors::RunError;
 use crate::fields::{self, option};
 use crate::key::{self, Field, describe_all};
@@ -37,6 +38,8 @@ pub(crate) struct Dimension {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) dimensions: Vec<Dimension>,
+    /// The rules by which clients are found.
+    pub(crate) clients: Clients,
     /// The file, and its name.
     policy: Option<(Policy, String)>,
 }
@@ -57,13 +60,15 @@ impl Plan {
         let quotas = quotas_of(args)?;
         let penalty = args.penalty.penalty();
         penalty.map_or(Ok(()), |penalty| penalty.validate()).map_err(|error| RunError::Limit(error.into()))?;
-        let name = key::describe(&args.keys.key);
-        Ok(Self::of_dimension(Dimension { name, key: args.keys.key.clone(), quotas, penalty, column: 0 }))
+        let (name, clients) = (key::describe(&args.keys.key), args.clients.clients()?.unwrap_or_default());
+        let dimension = Dimension { name, key: args.keys.key.clone(), quotas, penalty, column: 0 };
+        Ok(Self::of_dimension(dimension, clients))
     }
 
     /// One dimension, and room for every key of the log.
-    pub(crate) fn of_dimension(dimension: Dimension) -> Self {
-        Self { dimensions: vec![dimension], policy: None }
+    pub(crate) fn of_dimension(dimension: Dimension, clients: Clients) -> Self {
+        let key = dimension.key.iter().map(|field| field.by(&clients)).collect();
+        Self { dimensions: vec![Dimension { key, ..dimension }], clients, policy: None }
     }
 
     /// What a policy file says.
@@ -78,14 +83,16 @@ impl Plan {
 
     /// What a policy of that name says.
     pub(crate) fn of_policy(policy: Policy, name: String) -> Self {
+        let clients = Clients::new(policy.client().clone());
+        let field = |name: &str| name.parse::<Field>().unwrap_or_else(|never| match never {}).by(&clients);
         let dimensions = policy.dimensions().iter().enumerate().map(|(column, dimension)| Dimension {
             column,
             name: dimension.name().to_owned(),
-            key: dimension.key().map(|field| field.parse().unwrap_or_else(|never| match never {})).collect(),
+            key: dimension.key().map(field).collect(),
             quotas: dimension.quotas().to_vec(),
             penalty: dimension.penalty(),
         });
-        Self { dimensions: dimensions.collect(), policy: Some((policy, name)) }
+        Self { dimensions: dimensions.collect(), clients, policy: Some((policy, name)) }
     }
 
     /// The limiter of quotas that options ask for: of one dimension, which the log numbers the keys
@@ -163,6 +170,12 @@ impl Plan {
     pub(crate) fn describe_keys(&self) -> String {
         let keys: Vec<Vec<Field>> = self.dimensions.iter().map(|dimension| dimension.key.clone()).collect();
         describe_all(&keys)
+    }
+
+    /// How clients are taken, if keys have them: `IPv6 by /64`.
+    pub(crate) fn clients_in_words(&self) -> Option<String> {
+        let mut fields = self.dimensions.iter().flat_map(|dimension| &dimension.key);
+        fields.any(|field| field.clients().is_some()).then(|| self.clients.address().to_string())
     }
 
     /// What to change where no record has a key.

@@ -35,6 +35,8 @@ pub(crate) struct Account {
     pub(crate) unread: Vec<(String, FileError)>,
     /// The parts of keys and the filters, by their numbers, that no record has a value for.
     pub(crate) never_found: Vec<usize>,
+    /// Whether any record has the header field of proxies.
+    pub(crate) is_forwarded: bool,
     /// The fields of the first record that lacks one of them, where records have their own.
     pub(crate) fields: Vec<String>,
 }
@@ -97,6 +99,7 @@ impl<'a, S: FnMut(Batch) -> bool> Reader<'a, S> {
             (self.take)(self.batch);
         }
         self.account.never_found = self.key.never_found().collect();
+        self.account.is_forwarded = self.key.is_forwarded();
         self.account
     }
 

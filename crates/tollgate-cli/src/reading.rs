@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::args::InputArgs;
+use crate::clients::Clients;
 use crate::errors::{LineError, NothingToDecide, RunError, fields_in_words};
 use crate::filter::{Filter, Selection};
 use crate::formats::Wanted;
@@ -44,6 +45,8 @@ impl Ending {
 pub(crate) struct Asked<'a> {
     pub(crate) keys: &'a [Vec<Field>],
     pub(crate) key_option: &'static str,
+    /// The rules by which filters find clients.
+    pub(crate) clients: &'a Clients,
     pub(crate) cost_column: Option<&'a str>,
 }
 
@@ -62,7 +65,7 @@ pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut
         pattern: args.pattern.clone(),
         key: asked.keys.concat(),
         key_option: asked.key_option,
-        filters: selection.filters.iter().map(|filter| filter.field.clone()).collect(),
+        filters: selection.filters.iter().map(|filter| filter.field.by(asked.clients)).collect(),
         time_column: args.time_column.clone(),
         times: TimeOptions { unit: args.time_unit, format: args.time_format.clone(), year: args.year },
         cost_column: asked.cost_column.map(str::to_owned),
@@ -85,6 +88,9 @@ pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut
         })));
     }
     unnamed.iter().for_each(|words| terminal::complain(words));
+    if let Some(header) = lacks_header(&log, asked) {
+        terminal::complain(&format!("no line has the header field {header}: all that came by a proxy have one key"));
+    }
     for (file, error) in &log.account.unread {
         terminal::complain(&format!("{}: {error}", harmless(file)));
     }
@@ -99,6 +105,12 @@ pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut
 /// Those of [`read_beside`].
 pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Log, RunError> {
     read_beside(args, asked, |_| ())
+}
+
+/// The header field of proxies that counts for keys, if no line has it.
+fn lacks_header<'a>(log: &Log, asked: Asked<'a>) -> Option<&'a str> {
+    let mut clients = asked.keys.iter().flatten().filter_map(Field::clients);
+    clients.find_map(|clients| clients.address().header()).filter(|_| !log.account.is_forwarded)
 }
 
 /// The fields of keys and filters that no record has, each with the fields that there are.

@@ -34,7 +34,12 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
     reading::check_ending("--html", "html", html)?;
 
     let keys: Vec<Vec<Field>> = plan.dimensions.iter().map(|dimension| dimension.key.clone()).collect();
-    let asked = Asked { keys: &keys, key_option: plan.key_option(), cost_column: args.cost.cost_column.as_deref() };
+    let asked = Asked {
+        keys: &keys,
+        key_option: plan.key_option(),
+        clients: &plan.clients,
+        cost_column: args.cost.cost_column.as_deref(),
+    };
     let mut beside = Beside::new(&plan);
     let log = reading::read_beside(&args.input, asked, |log| {
         // The file of decisions is begun once all is read: a log that turns out not to be in order

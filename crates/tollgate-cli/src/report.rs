@@ -77,6 +77,9 @@ impl Report<'_> {
             line("keys", keys, &[format!("{denied}{which}")]);
         }
         line("lines", log.account.lines.read, &lines_words(log, &plan.describe_keys()));
+        if let Some(clients) = plan.clients_in_words() {
+            put_wrapped(out, &format!("  {:<9} {:>12}  ", "clients", ""), &[clients], style.width);
+        }
     }
 
     /// Whether there are denials, and several quotas that they may come from.

@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tollgate_serve::{Bound, Listen, ServeError, Server, Stopped};
 
 use crate::args::ServeArgs;
-use crate::check::in_words;
+use crate::check::{in_words, is_client};
 use crate::errors::RunError;
 use crate::plan;
 use crate::terminal;
@@ -24,7 +24,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode, RunError> {
     if policy.store().is_some() {
         return Err(RunError::no_store(&name));
     }
-    let words = in_words(&name, &policy, |field| args.address.iter().any(|address| address == field));
+    let words = in_words(&name, &policy, |field| is_client(field) || args.address.iter().any(|it| it == field));
     let server = with_fields(Server::new(policy), args).map_err(|error| RunError::Options(error.to_string()))?;
     let server =
         server.max_connections(args.max_connections).time_for_requests(args.request_time).time_to_stop(args.stop_time);

@@ -16,7 +16,7 @@ use tollgate::Quota;
 use crate::args::{ReportFormat, SuggestArgs};
 use crate::chart::write_svg;
 use crate::errors::RunError;
-use crate::key::describe_all;
+use crate::key::{Field, describe_all};
 use crate::log::Log;
 use crate::reading::{self, Asked, Ending};
 use crate::terminal::{self, Style};
@@ -38,14 +38,16 @@ pub(crate) fn suggest(args: &SuggestArgs) -> Result<Ending, RunError> {
     reading::check_ending("--plot", "svg", plot)?;
     reading::check_ending("--html", "html", html)?;
 
-    let keys = [args.keys.key.clone()];
-    let log = reading::read(&args.input, Asked { keys: &keys, key_option: "--key", cost_column: None })?;
+    let clients = args.clients.clients()?.unwrap_or_default();
+    let keys: [Vec<Field>; 1] = [args.keys.key.iter().map(|field| field.by(&clients)).collect()];
+    let asked = Asked { keys: &keys, key_option: "--key", clients: &clients, cost_column: None };
+    let log = reading::read(&args.input, asked)?;
     let (windows, longer) = windows_within(&log, windows)?;
     let times = TimesByKey::new(&log);
     let spreads: Vec<Spread> = windows.iter().map(|window| Spread::new(&times, nanos(*window))).collect();
     let ladders = args.deny.iter().map(|&share| ladder(&log, &times, &spreads, share, args.of)).collect();
     let first = args.deny.first().copied().ok_or_else(|| RunError::Options("--deny names no share".to_owned()))?;
-    let chosen = policy::choose(&log, &args.keys.key, &spreads, &longer, first, args.of)?;
+    let chosen = policy::choose(&log, (&args.keys.key, &clients), &spreads, &longer, first, args.of)?;
 
     let mut to_stdout = true;
     if let Some(path) = policy_out {

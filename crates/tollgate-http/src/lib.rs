@@ -4,7 +4,6 @@
 #[doc = include_str!("../PITFALLS.md")]
 pub mod pitfalls {}
 
-mod client;
 mod grpc;
 mod headers;
 mod limit;
@@ -20,7 +19,6 @@ mod problem;
 mod response;
 mod seconds;
 
-pub use client::{ClientAddress, ClientConfigError, ClientError, Peer, TrustedProxies};
 pub use grpc::{grpc_content_type, write_grpc_message};
 pub use headers::Headers;
 pub use limit::{ServiceLimit, Usage};
@@ -31,3 +29,5 @@ pub use policy::{Policies, Policy, PolicyError, QuotaUnit};
 pub use polite::Polite;
 pub use problem::{DenialKind, Problem};
 pub use seconds::retry_after;
+#[doc(inline)]
+pub use tollgate_address::{ClientAddress, ClientConfigError, ClientError, Peer, TrustedProxies};

@@ -81,3 +81,32 @@ impl Clock for HookedClock {
         reading
     }
 }
+
+/// A mock clock whose origin the wall clock tells.
+#[derive(Clone, Default)]
+pub struct AnchoredClock {
+    clock: MockClock,
+    since_1970: u64,
+}
+
+impl AnchoredClock {
+    /// A clock that was made so many nanoseconds after the start of 1970.
+    pub fn made_at(since_1970: u64) -> Self {
+        Self { clock: MockClock::new(), since_1970 }
+    }
+
+    /// Sets the time, in nanoseconds since 1970.
+    pub fn set(&self, since_1970: u64) {
+        self.clock.set(since_1970 - self.since_1970);
+    }
+}
+
+impl Clock for AnchoredClock {
+    fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    fn since_1970(&self) -> Option<u64> {
+        Some(self.since_1970)
+    }
+}

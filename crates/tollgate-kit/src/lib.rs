@@ -3,6 +3,7 @@
 //! the library, so no mistake of it can be repeated here.
 
 pub mod checker;
+pub mod clients;
 pub mod clocks;
 pub mod driver;
 pub mod facade;
@@ -11,6 +12,7 @@ pub mod fuzz;
 pub mod joint;
 pub mod key;
 pub mod oracle;
+pub mod phases;
 pub mod programs;
 mod quotas;
 #[cfg(feature = "redis")]

@@ -45,6 +45,8 @@ pub enum ApplyError {
         /// That of the policy.
         asked: usize,
     },
+    /// The policy has another `[client]` than the one before. Keys would be other keys.
+    Client,
     /// The policy has a `[store]`, and the limiter decides in process.
     ForStore,
     /// A [`Target`](crate::Target) of the program refuses it.
@@ -65,7 +67,7 @@ impl ApplyError {
                 Some(dimension)
             }
             Self::Refused { dimension, .. } => dimension.as_deref(),
-            Self::KeyCap { .. } | Self::ForStore => None,
+            Self::KeyCap { .. } | Self::Client | Self::ForStore => None,
         }
     }
 }
@@ -89,6 +91,7 @@ impl fmt::Display for ApplyError {
                 "`key_cap` can't change from {is} to {asked} in use: write {is}, or restart to build a limiter with \
                  {asked}"
             ),
+            Self::Client => f.write_str("`[client]` can't change in use: write it as it was, or restart"),
             Self::ForStore => f.write_str(
                 "a limiter in process can't take on a policy with a `[store]`: remove the table, or restart to decide \
                  there",

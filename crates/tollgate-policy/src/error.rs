@@ -4,6 +4,7 @@ use core::fmt;
 
 use tollgate::schema::Field;
 use tollgate::{Algorithm, BuildError, DurationError};
+use tollgate_address::ClientConfigError;
 
 /// Why a policy file was refused: the problem, its line and column. Usual mistakes have a remedy.
 ///
@@ -132,6 +133,10 @@ pub enum PolicyProblem {
     },
     /// A key has no field, or a field with an empty name.
     EmptyKey,
+    /// `[client]` can't say this.
+    Client(ClientConfigError),
+    /// `[client]` has a `header`, and no proxies that write it.
+    HeaderWithoutProxies,
     /// The value of a field of `[store]` is neither a text nor a place where it is.
     Given {
         /// The field.
@@ -185,6 +190,10 @@ impl fmt::Display for PolicyProblem {
                 "`key` has no field, or one with an empty name: name each field, or leave `key` out to use the \
                  dimension's name",
             ),
+            Self::Client(error) => error.fmt(f),
+            Self::HeaderWithoutProxies => f.write_str(
+                "`header` counts from proxies alone: name their networks in `trusted_proxies`, or leave it out",
+            ),
             Self::Given { field } => write!(
                 f,
                 "`{field}` is no text: write one, or {{ env = \"NAME\" }} or {{ file = \"PATH\" }} to have it read there"
@@ -223,6 +232,12 @@ fn in_words(mut words: Vec<String>, before_last: &str) -> String {
     match words.pop() {
         Some(last) if !words.is_empty() => format!("{} {before_last} {last}", words.join(", ")),
         last => last.unwrap_or_default(),
+    }
+}
+
+impl From<ClientConfigError> for PolicyProblem {
+    fn from(error: ClientConfigError) -> Self {
+        Self::Client(error)
     }
 }
 

@@ -60,6 +60,7 @@
 //! | `shadow` | whether to admit requests that a quota denies: `true` or `false` (default) |
 //! | `enforced_percent` | the percentage of keys for which limits are enforced, in place of `shadow`: 0 to 100 (default) |
 //! | `network_limits` | whether `tollgate serve` [adds](Policy::with_network_limits) limits of whole IPv6 networks: `true` (default) or `false` |
+//! | `client` | [who a client is](#who-a-client-is); optional |
 //! | `store` | the [server](#a-store) that decides, in place of this process; optional |
 //! | `dimension` | the dimensions, one to [`MAX_DIMENSIONS`](tollgate::MAX_DIMENSIONS) |
 //!
@@ -76,9 +77,9 @@
 //!
 //! A field of `key` is `client`, `user`, `path`, `method`, or a column of the log. Several fields
 //! form one key. The library only stores their names. `tollgate replay` reads the fields from each
-//! line, as its option `--key` does. Both programs take `client/48` for the IPv6 network of 48 bits of
-//! the field `client`: `tollgate serve` does not ask such a dimension for an IPv4 address, and in
-//! `tollgate replay` that is a network of its own.
+//! line, as its option `--key` does. The field `client` is the address of the client, as `[client]`
+//! says. `client/48` is its IPv6 network of 48 bits, which an IPv4 address has not: a dimension with
+//! such a field is not asked for it.
 //!
 #![doc = include_str!("../QUOTAS.md")]
 //!
@@ -88,6 +89,27 @@
 //!
 //! A policy with one dimension, or one dimension of several, makes a [`Limiter`](tollgate::Limiter) by
 //! [`Policy::builder_of`].
+//!
+//! # Who a client is
+//! ```toml
+//! [client]
+//! trusted_proxies = ["10.0.0.0/8", "2001:db8:7::/48"]
+//! header = "x-forwarded-for"
+//! ipv6_prefix = 64
+//! ```
+//!
+//! | field of the client | value |
+//! |---|---|
+//! | `trusted_proxies` | the networks of the proxies whose header field counts, and `"unix"` for all peers by Unix sockets; without it only the address of the peer counts |
+//! | `header` | the header field that they write: `"x-forwarded-for"` (default), `"forwarded"`, or the name of one with one address, such as `"x-real-ip"` |
+//! | `ipv6_prefix` | the bits of an IPv6 address that are one key, 32 to 128; default 64 |
+//!
+//! [`ClientAddress`] has the rules. IPv4 in IPv6 (`::ffff:192.0.2.7`) is IPv4. Networks that overlap
+//! are an error.
+//!
+//! [`Policy::client`] is the same for all: layers take it by `ClientIp::new(policy.client().clone())`,
+//! `tollgate serve` for the values of the field `client`, and `tollgate replay`, `suggest` and
+//! `compare` for the column of a log with the peer and the one with the header field.
 //!
 //! # A store
 //! With a `[store]`, the same file is for a Redis or Valkey server on which several nodes share the
@@ -149,10 +171,12 @@
 //! |---|---|
 //! | limits, windows, the number of logs | [applied](Policy::apply), as [`Limiter::set_quotas`] says |
 //! | `shadow`, `penalty`, `at_key_cap` | applied |
-//! | dimensions, algorithms, `key_cap`, `[store]` | refused, unless the program [builds new limiters](Reloader::rebuild_with) |
+//! | dimensions, algorithms, `key_cap`, `[client]`, `[store]` | refused, unless the program [builds new limiters](Reloader::rebuild_with) |
 //!
-//! A phase counts from the origin of the limiter's clock. The origin of the default clock is the
-//! time at which the clock was made. In `tollgate replay`, the origin is the start of 1970.
+//! A phase counts from 1970 in process, on a store, in `tollgate serve` and in `tollgate replay`. In
+//! process the wall clock is read once, when the limiter's clock is made: if it is set later, or that
+//! clock runs at another rate, windows are off by as much. A clock that knows no wall clock, such as a
+//! mock clock, has phases from its origin.
 //!
 //! [`AtKeyCap`]: tollgate::AtKeyCap
 //! [`Limiter::set_quotas`]: tollgate::Limiter::set_quotas
@@ -168,6 +192,7 @@ mod networks;
 mod placed;
 mod quoted;
 mod read;
+mod read_client;
 mod read_quota;
 mod read_store;
 mod reload;
@@ -189,6 +214,8 @@ pub use reload::Reloader;
 pub use reloaded::{ReloadError, Reloaded};
 pub use store::{Given, OnFailure, StoreTable};
 pub use target::{OfDimension, Target};
+#[doc(inline)]
+pub use tollgate_address::{ClientAddress, ClientConfigError};
 pub use watcher::Watcher;
 
 /// The examples of the README, compiled.

@@ -6,9 +6,11 @@ use core::hash::Hash;
 use tollgate::{
     AtKeyCap, Dimensions, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, Penalty, Quota, format_duration,
 };
+use tollgate_address::ClientAddress;
 
 use crate::error::{BuilderError, UnknownDimension};
 use crate::quoted::Quoted;
+use crate::read_client::write_client;
 use crate::store::StoreTable;
 
 /// Dimensions and their quotas, from a file. See [the crate](crate) for the file.
@@ -39,6 +41,7 @@ pub struct Policy {
     pub(crate) shadow: Option<bool>,
     pub(crate) enforced_percent: Option<u8>,
     pub(crate) network_limits: Option<bool>,
+    pub(crate) client: ClientAddress,
     pub(crate) store: Option<Box<StoreTable>>,
     pub(crate) dimensions: Vec<Dimension>,
 }
@@ -191,7 +194,7 @@ impl Policy {
     /// [`UnknownDimension`] when the policy has no dimension of one of these names.
     pub fn only<'a>(&self, dimensions: impl IntoIterator<Item = &'a str>) -> Result<Self, UnknownDimension> {
         let dimensions = dimensions.into_iter().map(|name| self.dimension(name).cloned()).collect::<Result<_, _>>()?;
-        Ok(Self { dimensions, store: self.store.clone(), ..*self })
+        Ok(Self { dimensions, client: self.client.clone(), store: self.store.clone(), ..*self })
     }
 
     /// The dimensions, in the order of the file. Requests give their keys in this order.
@@ -245,6 +248,32 @@ impl Policy {
     #[must_use]
     pub const fn network_limits(&self) -> Option<bool> {
         self.network_limits
+    }
+
+    /// Who a client is, by the `[client]` of the policy. The key of its address is made by
+    /// [`ClientAddress::key`], in all programs and layers. Without the table only the address of the
+    /// peer counts, of IPv6 by /64.
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use tollgate_policy::Policy;
+    ///
+    /// let policy = Policy::from_toml(r#"
+    ///     [client]
+    ///     trusted_proxies = ["10.0.0.0/8"]
+    ///
+    ///     [[dimension]]
+    ///     name = "client"
+    ///     quota = [{ limit = 5, per = "1m" }]
+    /// "#)?;
+    /// let (peer, forwarded) = (IpAddr::from([10, 0, 0, 2]), ["203.0.113.99, 2001:db8::7"]);
+    /// assert_eq!(policy.client().key(peer, forwarded)?.to_string(), "2001:db8::");
+    /// assert_eq!(policy.client().to_string(), "IPv6 by /64; behind 10.0.0.0/8, by x-forwarded-for");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn client(&self) -> &ClientAddress {
+        &self.client
     }
 
     /// The store that decides, if the policy has `[store]`. Then no limiter in process is built of it:
@@ -341,6 +370,7 @@ impl fmt::Display for Policy {
         if let Some(network_limits) = self.network_limits {
             writeln!(f, "network_limits = {network_limits}")?;
         }
+        write_client(f, &self.client)?;
         if let Some(store) = &self.store {
             write!(f, "\n{store}")?;
         }

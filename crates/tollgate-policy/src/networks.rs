@@ -17,7 +17,8 @@ impl Policy {
     /// client, and each of 32 bits 1,000 times, as a token bucket. Of several quotas, the one with
     /// the longest window counts. Their keys are `FIELD/48` and `FIELD/32`.
     ///
-    /// Nothing is added with `network_limits = false`, with a [`[store]`](Self::store), for a field
+    /// A network that is no wider than the one of a client's [key](Self::client) is left out. Nothing
+    /// is added with `network_limits = false`, with a [`[store]`](Self::store), for a field
     /// of which the policy limits networks itself, for a warm-up, where no bucket is large enough, and
     /// without room for two more dimensions.
     ///
@@ -54,7 +55,8 @@ impl Policy {
             }
             let of_field = self.dimensions.iter().filter(|other| other.key == dimension.key);
             let longest = of_field.flat_map(|it| &it.quotas).max_by_key(|quota| quota.window());
-            policy.dimensions.extend(NETWORKS.iter().filter_map(|&(bits, times)| {
+            let narrower = NETWORKS.iter().filter(|(bits, _)| *bits < self.client.prefix());
+            policy.dimensions.extend(narrower.filter_map(|&(bits, times)| {
                 let key = format!("{network}{bits}");
                 let quotas = vec![multiple(longest?, times)?];
                 Some(Dimension { name: key.as_str().into(), key: vec![key], quotas, penalty: None })

@@ -10,6 +10,7 @@ use crate::apply_error::ApplyError;
 use crate::error::{PolicyError, PolicyProblem};
 use crate::model::{Dimension, Policy};
 use crate::placed::{DurationText, Placed, at, duration};
+use crate::read_client::{FileClient, client_of};
 use crate::read_quota::{FileQuota, quota_of};
 use crate::read_store::{FileStore, store_of};
 
@@ -22,6 +23,7 @@ struct File {
     shadow: Option<bool>,
     enforced_percent: Option<Spanned<u32>>,
     network_limits: Option<bool>,
+    client: Option<Spanned<FileClient>>,
     store: Option<Spanned<FileStore>>,
     #[serde(default)]
     dimension: Vec<Spanned<FileDimension>>,
@@ -81,11 +83,13 @@ impl From<BuildError> for PolicyProblem {
 
 /// The message of the parser and, after a usual mistake, a remedy.
 fn with_remedy(message: &str) -> String {
-    const REMEDIES: [(&str, &str); 4] = [
+    const REMEDIES: [(&str, &str); 5] = [
         (
             "expected a sequence",
             "write `[[dimension]]` in two pairs of brackets, and lists in one: `quota = [{ ... }]`, `key = [\"user\"]`",
         ),
+        // Of the prefix of `[client]`.
+        ("expected u8", "write a whole number from 32 to 128, without quotes"),
         ("expected u32", "write a whole number up to 4294967295, without quotes"),
         ("expected usize", "write a whole number, without quotes"),
         ("missing field", "add it"),
@@ -101,6 +105,7 @@ pub(crate) fn line_of(text: &str, error: &ApplyError) -> usize {
     let place = toml::from_str(text).ok().and_then(|file: File| match error {
         ApplyError::KeyCap { .. } => Some(file.key_cap?.span().start),
         ApplyError::ForStore => Some(file.store?.span().start),
+        ApplyError::Client => Some(file.client?.span().start),
         _ => {
             let mut names = file.dimension.iter().map(|dimension| &dimension.get_ref().name);
             Some(names.find(|name| error.dimension() == Some(name.get_ref()))?.span().start)
@@ -180,7 +185,9 @@ impl Policy {
         let key_cap = file.key_cap.map(Spanned::into_inner);
         let store =
             file.store.as_ref().map(|store| store_of(store.get_ref()).map(Box::new)).transpose().map_err(refuse)?;
+        let client = file.client.as_ref().map(|client| client_of(client.get_ref())).transpose().map_err(refuse)?;
+        let client = client.unwrap_or_default();
         let File { shadow, network_limits, .. } = file;
-        Ok(Self { key_cap, at_key_cap, shadow, enforced_percent, network_limits, store, dimensions: named })
+        Ok(Self { key_cap, at_key_cap, shadow, enforced_percent, network_limits, client, store, dimensions: named })
     }
 }

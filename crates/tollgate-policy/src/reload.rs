@@ -205,7 +205,10 @@ impl Reloader {
         if policy == *state.policy {
             return Reloaded::Unchanged;
         }
-        let reloaded = match (policy.apply(&*state.target), &self.rebuild) {
+        // Layers have the rules of clients that they began with.
+        let is_same_client = policy.client == state.policy.client;
+        let applied = if is_same_client { policy.apply(&*state.target) } else { Err(ApplyError::Client) };
+        let reloaded = match (applied, &self.rebuild) {
             (Ok(()), _) => Reloaded::Applied,
             (Err(_), Some(rebuild)) => match rebuild(&policy) {
                 Ok(target) => {

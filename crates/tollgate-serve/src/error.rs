@@ -45,7 +45,8 @@ pub enum ServeError {
         /// The name of the field.
         field: String,
     },
-    /// A key has a network of a field that is no address, or of more than 64 bits.
+    /// A key has a network of a field that is no address, of no bit, or of more than the key of a
+    /// client has.
     Network {
         /// The name of the field.
         field: String,
@@ -112,7 +113,8 @@ impl fmt::Display for ServeError {
             }
             Self::Network { field } => write!(
                 f,
-                "a key has a network of the field {field:?}: that must be an address, and a network has 1 to 64 bits"
+                "a key has a network of the field {field:?}: that must be an address, and a network has 1 bit or more, up \
+                 to the `ipv6_prefix` of `[client]`, 64 by default"
             ),
             Self::Listen { text } => {
                 write!(f, "{text:?} can't be listened on: write 127.0.0.1:7117, [::1]:7117 or unix:/run/tollgate.sock")

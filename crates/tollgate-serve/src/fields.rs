@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use http::HeaderName;
 use tollgate::AsKey;
-use tollgate_http::ClientAddress;
+use tollgate_address::{ClientAddress, ipv6_network};
 use tollgate_policy::Policy;
 
 /// The longest value of a field, in bytes.
@@ -15,8 +15,8 @@ pub(crate) const MAX_VALUE: usize = 1024;
 /// The key of Envoy's action `remote_address`.
 const REMOTE_ADDRESS: &str = "remote_address";
 
-/// The most bits of a network: an address is that of its network of 64 bits.
-const MAX_BITS: u8 = 64;
+/// The field with the address of the client.
+const CLIENT: &str = "client";
 
 /// The fields that the dimensions of a policy name, and the parts of each dimension's keys.
 #[derive(Debug)]
@@ -42,8 +42,10 @@ pub(crate) struct Field {
     pub(crate) header: Option<HeaderName>,
     /// Whether the operator named the header field. Only then does `Check` read it.
     pub(crate) is_named: bool,
-    /// Whether values are addresses.
-    pub(crate) is_address: bool,
+    /// The rules by which values are addresses, if they are.
+    clients: Option<ClientAddress>,
+    /// Whether a text that is no address is refused. Otherwise it stands for itself.
+    is_strict: bool,
     /// Whether a request may lack it.
     pub(crate) is_optional: bool,
 }
@@ -52,7 +54,7 @@ pub(crate) struct Field {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     Text(Cow<'a, str>),
-    /// The address of a client, or of its IPv6 network.
+    /// The key of a client: its address, or that of its IPv6 network.
     Address(IpAddr),
 }
 
@@ -118,7 +120,7 @@ impl Fields {
         let mut part = |name: &str| {
             let (name, bits) = part_of(name);
             let field = list.iter().position(|field| field.name == name).unwrap_or_else(|| {
-                list.push(Field::new(name));
+                list.push(Field::new(name, policy.client()));
                 list.len() - 1
             });
             Part { field, bits }
@@ -127,19 +129,20 @@ impl Fields {
         self.dimensions = dimensions.collect();
     }
 
-    /// The field of the first network that is none: of no address, or of other than 1 to 64 bits.
+    /// The field of the first network that is none: of no address, or of no bit, or of more than a key
+    /// has.
     pub(crate) fn wrong_network(&self) -> Option<&str> {
         let mut parts = self.dimensions.iter().flatten();
         let is_wrong = |part: &&Part| {
-            let is_address = self.list.get(part.field).is_some_and(|field| field.is_address);
-            part.bits.is_some_and(|bits| !is_address || !(1..=MAX_BITS).contains(&bits))
+            let most = self.list.get(part.field).and_then(|field| Some(field.clients.as_ref()?.prefix()));
+            part.bits.is_some_and(|bits| !(1..=most.unwrap_or(0)).contains(&bits))
         };
         parts.find(is_wrong).and_then(|part| Some(self.list.get(part.field)?.name.as_str()))
     }
 
     /// Whether the values of the field of this name are addresses.
     pub(crate) fn is_address(&self, name: &str) -> bool {
-        self.list.iter().any(|field| field.name == name && field.is_address)
+        self.list.iter().any(|field| field.name == name && field.is_address())
     }
 
     /// The fields, in the order in which the policy names them first.
@@ -159,7 +162,7 @@ impl Fields {
     /// The place of the field with this entry of a descriptor: that of its name. Envoy calls the
     /// client's address [`REMOTE_ADDRESS`], which is that of the only address among the fields.
     pub(crate) fn place_of_entry(&self, key: &str) -> Option<usize> {
-        let mut addresses = self.list.iter().enumerate().filter(|(_, field)| field.is_address);
+        let mut addresses = self.list.iter().enumerate().filter(|(_, field)| field.is_address());
         let only = || match (addresses.next(), addresses.next()) {
             (Some((place, _)), None) if key == REMOTE_ADDRESS => Some(place),
             _ => None,
@@ -233,8 +236,7 @@ impl Value<'_> {
     /// The first address of the network of so many bits; `None` for what is no IPv6 address.
     fn network(&self, bits: u8) -> Option<Ipv6Addr> {
         let Self::Address(IpAddr::V6(address)) = self else { return None };
-        let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
-        Some(Ipv6Addr::from_bits(address.to_bits() & mask))
+        Some(ipv6_network(*address, bits))
     }
 }
 
@@ -245,15 +247,27 @@ pub(crate) fn apart(values: Values<'_>) -> Values<'static> {
 }
 
 impl Field {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, clients: &ClientAddress) -> Self {
         let header = HeaderName::try_from(format!("x-tollgate-{name}")).ok();
-        Self { name: name.to_owned(), header, is_named: false, is_address: false, is_optional: false }
+        let clients = (name == CLIENT).then(|| clients.clone());
+        Self { name: name.to_owned(), header, is_named: false, clients, is_strict: false, is_optional: false }
+    }
+
+    /// Whether values are addresses.
+    pub(crate) const fn is_address(&self) -> bool {
+        self.clients.is_some()
+    }
+
+    /// Has values be addresses, by these rules, and refuses other texts.
+    pub(crate) fn set_address(&mut self, clients: ClientAddress) {
+        self.clients = Some(clients);
+        self.is_strict = true;
     }
 
     /// Words for the field, if a client is to send it in a header field that the operator named. How
     /// proxies send the others is a matter of the set-up.
     pub(crate) fn wanted(&self) -> Option<String> {
-        let header = self.header.as_ref().filter(|_| self.is_named && !self.is_address)?;
+        let header = self.header.as_ref().filter(|_| self.is_named && !self.is_address())?;
         Some(format!("the header field {header}"))
     }
 
@@ -263,16 +277,13 @@ impl Field {
         if text.is_empty() {
             return Err(Unfit::Empty);
         }
-        if text.len() > MAX_VALUE {
-            return Err(Unfit::TooLong);
+        let key = self.clients.as_ref().map(|clients| clients.key_of_text(text.as_bytes(), [""; 0]));
+        match key {
+            Some(Ok(address)) => Ok(Value::Address(address)),
+            Some(Err(_)) if self.is_strict => Err(Unfit::NoAddress),
+            _ if text.len() > MAX_VALUE => Err(Unfit::TooLong),
+            _ => Ok(Value::Text(text)),
         }
-        if !self.is_address {
-            return Ok(Value::Text(text));
-        }
-        let address: IpAddr = text.trim().parse().map_err(|_| Unfit::NoAddress)?;
-        // The network of an IPv6 host, which can use any address of it.
-        let key = ClientAddress::peer().key(address, core::iter::empty::<&[u8]>());
-        key.map(Value::Address).map_err(|_| Unfit::NoAddress)
     }
 }
 

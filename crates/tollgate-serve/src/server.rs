@@ -116,15 +116,20 @@ impl Server {
         Ok(self)
     }
 
-    /// The values of this field are IP addresses: other texts are refused, and an IPv6 address
-    /// counts as its network of 64 bits. Wider networks get limits of their own, too, as
+    /// The values of this field are addresses of clients, and other texts are refused. The field
+    /// `client` has such values without this, too; another text there stands for itself.
+    ///
+    /// A value is the address of the peer, or a list of addresses that ends with it, as proxies
+    /// write it in front. [`Policy::client`] says which of them is the client's, and what network of
+    /// IPv6 is one key. Wider networks get limits of their own, too, as
     /// [`Policy::with_network_limits`] says.
     ///
     /// # Errors
     ///
     /// [`ServeError::UnknownField`] when the policy has no such field.
     pub fn address(mut self, field: &str) -> Result<Self, ServeError> {
-        self.field(field)?.is_address = true;
+        let clients = self.policy.client().clone();
+        self.field(field)?.set_address(clients);
         Ok(self)
     }
 

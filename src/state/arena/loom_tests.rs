@@ -11,7 +11,7 @@ fn explore(threads: impl Fn(Arc<Arena>) + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     check_model(&builder, move || {
-        let plans = Plans::new(&[&[Quota::per_second(1)]]);
+        let plans = Plans::new(&[&[Quota::per_second(1)]], 0);
         threads(Arena::new(0, Arc::new(plans), 2 * PAGE, 0));
     });
 }

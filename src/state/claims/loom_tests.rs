@@ -28,7 +28,7 @@ const START: u128 = 10;
 impl Shelf {
     fn new() -> Arc<Self> {
         let shelf = Self {
-            arena: Arena::new(0, Arc::new(Plans::new(&[&[Quota::per_second(1)]])), 4, 0),
+            arena: Arena::new(0, Arc::new(Plans::new(&[&[Quota::per_second(1)]], 0)), 4, 0),
             claims: Claims::new(),
         };
         assert!((0..3).all(|index| shelf.word(index).swap(Word::NEW, Word::of(START))));

@@ -14,7 +14,7 @@ fn tags() -> impl Iterator<Item = u64> {
 }
 
 fn table() -> Table {
-    Table::new(&[&[Quota::per_hour(1)]], KEYS, 0)
+    Table::new(&[&[Quota::per_hour(1)]], 0, KEYS, 0)
 }
 
 /// In the order of the table, the keys pile up, and each is looked for past hundreds of others.

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn equal_quotas_have_one_version() {
-    let plans = Plans::new(&[&[Quota::per_second(1)], &[Quota::per_second(2)]]);
+    let plans = Plans::new(&[&[Quota::per_second(1)], &[Quota::per_second(2)]], 0);
     assert!(Arc::ptr_eq(&plans.version(&[Quota::per_second(2)]), &plans.all[1]));
     let own = plans.version(&[Quota::per_second(3)]);
     let plans = plans.with_own([(Key { tag: 0x10 }, Some(&own))]);
@@ -12,7 +12,7 @@ fn equal_quotas_have_one_version() {
 
 #[test]
 fn a_key_has_its_own_version_until_it_is_taken_away() {
-    let plans = Plans::new(&[&[Quota::per_second(1)]]);
+    let plans = Plans::new(&[&[Quota::per_second(1)]], 0);
     let [one, other] = [0x10, 0x30].map(|tag| Key { tag });
     let plans = plans.with_own([(one, Some(&plans.version(&[Quota::per_second(5)])))]);
     assert_eq!((plans.of(one).most, plans.of(other).most), (5, 1));

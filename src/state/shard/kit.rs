@@ -58,7 +58,7 @@ impl World {
     pub(in crate::state) fn new(quotas: &[Quota], cap: usize, room: usize) -> Self {
         Self {
             shared: Shared {
-                shards: [CachePadded(Shard::new(Arc::new(Plans::new(&[quotas])), room))].into(),
+                shards: [CachePadded(Shard::new(Arc::new(Plans::new(&[quotas], 0)), room))].into(),
                 places: Places::new(cap),
                 claims: Claims::new(),
             },

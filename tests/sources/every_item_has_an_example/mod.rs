@@ -45,6 +45,7 @@ fn every_public_type_of_the_crates_beside_the_limiter_has_an_example() {
         ("tollgate-observe", 6, include_str!("exceptions.tollgate-observe")),
         ("tollgate-redis", 12, include_str!("exceptions.tollgate-redis")),
         ("tollgate-duration", 3, ""),
+        ("tollgate-address", 5, ""),
         ("tollgate-root", 2, ""),
         ("tollgate-serve", 5, include_str!("exceptions.tollgate-serve")),
     ] {

@@ -63,6 +63,25 @@ use super::head::Head;
 /// # let _ = limit;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// The rules of a policy file, which `tollgate serve` and `tollgate replay` take clients by, too:
+///
+/// ```
+/// use tollgate_actix::ClientIp;
+/// use tollgate_policy::Policy;
+///
+/// let policy = Policy::from_toml(r#"
+///     [client]
+///     trusted_proxies = ["10.0.0.0/8"]
+///
+///     [[dimension]]
+///     name = "client"
+///     quota = [{ limit = 5, per = "1m" }]
+/// "#)?;
+/// let clients = ClientIp::new(policy.client().clone());
+/// # let _ = clients;
+/// # Ok::<(), tollgate_policy::PolicyError>(())
+/// ```
 pub type ClientIp = middleware::ClientIp<Actix>;
 
 tollgate_http::extractors!(HeaderName, RateLimit, in "tollgate_actix" for Actix);

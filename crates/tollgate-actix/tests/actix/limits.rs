@@ -8,7 +8,7 @@ use crate::server::{Server, item};
 use actix_web::dev::Service;
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderValue;
-use actix_web::test::TestRequest;
+use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::web::Html;
 use actix_web::{App, Either, HttpMessage, web};
 use tollgate::{DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
@@ -16,6 +16,8 @@ use tollgate_actix::{
     ClientIp, DenialKind, Head, Headers, KeyError, KeyExtractor, Missing, RateLimit, ShadowSwitch, TrustedProxies,
     constant, extension, from_head, header, matched_path,
 };
+use tollgate_kit::clients;
+use tollgate_policy::Policy;
 
 async fn hello() -> &'static str {
     "hello"
@@ -162,6 +164,23 @@ fn a_forged_header_field_does_not_change_the_key() {
     assert_eq!(status("/direct", "", "192.0.2.1"), 200);
     assert_eq!(status("/direct", "", "192.0.2.2"), 200);
     assert_eq!(status("/direct", "192.0.2.4", "192.0.2.3"), 429, "without trusted proxies the peer counts");
+}
+
+#[actix_web::test]
+async fn a_limit_takes_clients_as_all_programs_do() {
+    let policy = Policy::from_toml(clients::POLICY).unwrap();
+    let limiter = policy.builder_of::<IpAddr>("address").unwrap().clock(MockClock::new()).build().unwrap();
+    let limit = RateLimit::new(Arc::new(limiter)).key(ClientIp::new(policy.client().clone()));
+    let service = init_service(App::new().wrap(limit).default_service(web::to(hello))).await;
+    for asked in clients::requests() {
+        let peer: IpAddr = asked.peer.parse().unwrap();
+        let mut request = TestRequest::get().peer_addr((peer, 4711).into());
+        if let Some(forwarded) = asked.forwarded.as_deref() {
+            request = request.insert_header(("x-forwarded-for", forwarded));
+        }
+        let response = call_service(&service, request.to_request()).await;
+        assert_eq!(response.status() == StatusCode::OK, asked.is_admitted, "{}", asked.hops());
+    }
 }
 
 #[test]

@@ -54,8 +54,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FIELD=NAME", value_parser = parse_pair)]
     pub(crate) header: Vec<(String, String)>,
 
-    /// The values of this field are IP addresses; of IPv6, a network of 64 bits has one key, and those
-    /// of 48 and 32 bits have limits, too, unless the policy says network_limits = false
+    /// The values of this field are addresses of clients, as those of the field `client` always are, and
+    /// other texts are refused. [client] in the policy says who a client is; IPv6 networks of 48 and
+    /// 32 bits have limits, too, unless the policy says network_limits = false
     #[arg(long, value_name = "FIELD")]
     pub(crate) address: Vec<String>,
 

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use regex::bytes::Regex;
+use tollgate_address::{ClientAddress, TrustedProxies};
 
+use crate::clients::Clients;
+use crate::errors::RunError;
 use crate::filter::{Filter, parse_moment};
 use crate::formats::{Format, parse_pattern};
 use crate::key::{Field, parse_field};
@@ -98,6 +101,41 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',', default_value = "client")]
     #[arg(value_parser = parse_field)]
     pub(crate) key: Vec<Field>,
+}
+
+/// Who clients are, without a policy.
+#[derive(Debug, Args)]
+pub(crate) struct ClientArgs {
+    /// The networks of proxies: the client of a request from them is the one that they wrote in
+    /// X-Forwarded-For, which the log has in a column of that name or as the third quoted text of a
+    /// combined format. `unix` is any Unix socket. A policy has [client] in its place
+    #[arg(long, value_name = "NETWORK,...", value_delimiter = ',')]
+    pub(crate) trusted_proxy: Vec<String>,
+
+    /// The bits of an IPv6 address that are one key, 32 to 128; 64 by default
+    #[arg(long, value_name = "BITS", allow_negative_numbers = true)]
+    #[arg(value_parser = |text: &str| parse_within::<u8>(text, 32..=128))]
+    pub(crate) ipv6_prefix: Option<u8>,
+}
+
+impl ClientArgs {
+    /// The rules of the options; `None` without any.
+    ///
+    /// # Errors
+    ///
+    /// A network is none, overlaps with another, or is too wide.
+    pub(crate) fn clients(&self) -> Result<Option<Clients>, RunError> {
+        if self.trusted_proxy.is_empty() && self.ipv6_prefix.is_none() {
+            return Ok(None);
+        }
+        let usual = ClientAddress::default();
+        let proxies = match &self.trusted_proxy[..] {
+            [] => Ok(usual.clone()),
+            networks => TrustedProxies::new(networks).map(ClientAddress::behind),
+        };
+        let clients = proxies.and_then(|clients| clients.ipv6_prefix(self.ipv6_prefix.unwrap_or(usual.prefix())));
+        clients.map(|clients| Some(Clients::new(clients))).map_err(|error| RunError::Options(error.to_string()))
+    }
 }
 
 /// What requests cost.

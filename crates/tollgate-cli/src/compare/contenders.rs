@@ -22,6 +22,7 @@ pub(super) struct Contender {
 pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
     let refused = |message: &str| Err(RunError::Options(message.to_owned()));
     let mut contenders = Vec::new();
+    let clients = args.clients.clients()?;
     match (args.limit, args.per) {
         (Some(limit), Some(per)) => {
             for algorithm in algorithms(args) {
@@ -29,13 +30,17 @@ pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
                 let name = format!("{}: {}", algorithm.name(), quota_in_words(&quota));
                 let (title, key) = (key::describe(&args.keys.key), args.keys.key.clone());
                 let dimension = Dimension { name: title, key, quotas: vec![quota], penalty: None, column: 0 };
-                contenders.push(Contender { name, plan: Plan::of_dimension(dimension) });
+                contenders
+                    .push(Contender { name, plan: Plan::of_dimension(dimension, clients.clone().unwrap_or_default()) });
             }
         }
         (None, None) if args.policy.is_empty() => {
             return refused(
                 "nothing says what to compare: give --limit and --per, or --policy FILE twice, or all of them",
             );
+        }
+        (None, None) if clients.is_some() => {
+            return refused("--trusted-proxy and --ipv6-prefix are for --limit and --per: a policy has [client]");
         }
         (None, None) if !args.algorithm.is_empty() => {
             return refused("--algorithm needs --limit and --per: give both, or leave it out");

@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use super::columns::{Columns, no_column};
 use super::record::{LineParser, Stamp, Wanted, cost_of, named};
 use crate::errors::{FileError, LineError};
-use crate::key::{Field, KeyText};
+use crate::key::KeyText;
 use crate::time::Dates;
 
 /// One line, taken apart.
@@ -59,6 +59,7 @@ impl<'a> Line<'a> {
             Column::Bytes => Some(self.bytes),
             Column::Referer => self.quoted(0),
             Column::Agent => self.quoted(1),
+            Column::Forwarded => self.quoted(2),
         }
     }
 
@@ -108,7 +109,9 @@ fn is_number(word: &[u8]) -> bool {
 /// The client, its identity and the user, whose name may have spaces. A virtual host in front
 /// (`vhost_combined`) is told by its port, with an address next.
 fn split_who(who: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let (first, rest) = split_at(who, b" ")?;
+    // A list of clients has spaces after its commas.
+    let end = memchr::memchr_iter(b' ', who).find(|&at| at == 0 || who[at - 1] != b',')?;
+    let (first, rest) = (&who[..end], &who[end + 1..]);
     let (second, others) = split_at(rest, b" ")?;
     let port = first.iter().rposition(|byte| *byte == b':').map(|at| &first[at + 1..]);
     let has_port = port.is_some_and(is_number) && first.iter().any(u8::is_ascii_alphabetic);
@@ -137,6 +140,8 @@ enum Column {
     Bytes,
     Referer,
     Agent,
+    /// What nginx writes at the end of the format `main` of its packages.
+    Forwarded,
 }
 
 /// The columns by the names that `--key` and `--cost-column` may call them.
@@ -153,12 +158,13 @@ const COLUMNS: &[(&str, Column)] = &[
     ("bytes", Column::Bytes),
     ("referer", Column::Referer),
     ("agent", Column::Agent),
+    ("x_forwarded_for", Column::Forwarded),
 ];
 
 /// Reads an access log.
 #[derive(Debug)]
 pub(super) struct AccessLog {
-    key: Vec<(Field, Column)>,
+    columns: Columns,
     cost: Option<Column>,
     dates: Dates,
 }
@@ -169,11 +175,9 @@ impl AccessLog {
         if let Some(name) = wanted.time_column.as_deref().filter(|name| *name != "time") {
             return Err(no_column(named("time", Some(name)), "--time-column time", &there));
         }
-        let found = Columns::find(&there, wanted, &["time"])?;
-        let at = |place: usize| COLUMNS[place].1;
-        let key = found.key.into_iter().map(|(field, place)| (field, at(place))).collect();
-        let cost = found.cost.map(at);
-        Ok(Self { key, cost, dates: Dates::default() })
+        let columns = Columns::find(&there, wanted, &["time"])?;
+        let cost = columns.cost.map(|place| COLUMNS[place].1);
+        Ok(Self { columns, cost, dates: Dates::default() })
     }
 }
 
@@ -188,9 +192,7 @@ impl LineParser for AccessLog {
             Some(column) => cost_of(line.get(column).unwrap_or_default())?,
             None => 1,
         };
-        for (field, column) in &self.key {
-            key.push(line.get(*column).map(|value| field.part_of(value)));
-        }
+        self.columns.push(key, |place| line.get(COLUMNS[place].1));
         Ok(Some(Stamp { time, cost }))
     }
 }
@@ -198,6 +200,7 @@ impl LineParser for AccessLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Field;
 
     const COMBINED: &[u8] =
         br#"10.0.0.1 - ann [17/May/2015:10:05:03 +0000] "GET /a?b=1 HTTP/1.1" 200 512 "http://x/" "Agent \"X\" 1""#;
@@ -233,7 +236,7 @@ mod tests {
     #[test]
     fn odd_lines_that_are_real_requests_count() {
         let common = br#"::1 - - [17/May/2015:10:05:03 +0000] "-" 408 -"#;
-        assert_eq!(parse(common, "client"), Ok(Some("::1".to_owned())));
+        assert_eq!(parse(common, "client"), Ok(Some("::".to_owned())), "its network");
         assert_eq!(parse(common, "path"), Ok(None));
         let spaced = br#"10.0.0.1 - ann lee [17/May/2015:10:05:03 +0000] "\x16\x03" 400 0"#;
         assert_eq!(parse(spaced, "user"), Ok(Some("ann lee".to_owned())));
@@ -241,6 +244,15 @@ mod tests {
         assert_eq!(parse(with_host, "client"), Ok(Some("10.0.0.1".to_owned())));
         let cut_in_the_agent = &COMBINED[..COMBINED.len() - 5];
         assert_eq!(parse(cut_in_the_agent, "client"), Ok(Some("10.0.0.1".to_owned())));
+    }
+
+    #[test]
+    fn a_list_of_clients_and_what_follows_the_agent_are_columns() {
+        let list = br#"203.0.113.9, 192.0.2.7 - ann lee [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0"#;
+        assert_eq!(parse(list, "client,user"), Ok(Some("192.0.2.7 ann\\ lee".to_owned())));
+        let forwarded = [COMBINED, br#" "203.0.113.9, 192.0.2.7""#].concat();
+        assert_eq!(parse(&forwarded, "x_forwarded_for"), Ok(Some("203.0.113.9, 192.0.2.7".to_owned())));
+        assert_eq!(parse(COMBINED, "x_forwarded_for"), Ok(None));
     }
 
     #[test]

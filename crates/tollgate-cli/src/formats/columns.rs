@@ -2,14 +2,23 @@
 
 use super::record::{Wanted, named};
 use crate::errors::FileError;
-use crate::key::Field;
+use crate::key::{Field, KeyText};
 
 /// Places of columns, counted from 0.
 #[derive(Debug)]
 pub(super) struct Columns {
     pub(super) time: usize,
-    pub(super) key: Vec<(Field, usize)>,
+    pub(super) key: Vec<Part>,
     pub(super) cost: Option<usize>,
+}
+
+/// The column of a part of a key.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) field: Field,
+    pub(super) at: usize,
+    /// The column with the header field of proxies.
+    pub(super) forwarded: Option<usize>,
 }
 
 impl Columns {
@@ -21,15 +30,26 @@ impl Columns {
         let time = time.ok_or_else(|| no_column(named("time", time_name), "--time-column", there))?;
         let mut key = Vec::new();
         for (field, option) in wanted.parts() {
-            let at = column(&field.column_names(), there);
+            let forwarded = column(&field.forwarded_names(), there);
+            // Where the header field is all there is, it ends with the peer.
+            let at = column(&field.column_names(), there).or(forwarded);
             let wanted =
                 || if option == "--where" { format!("field {field} of --where") } else { format!("key {field}") };
-            key.push((field.clone(), at.ok_or_else(|| no_column(wanted(), option, there))?));
+            let at = at.ok_or_else(|| no_column(wanted(), option, there))?;
+            key.push(Part { field: field.clone(), at, forwarded: forwarded.filter(|it| *it != at) });
         }
         let missing = |name| no_column(named("cost", Some(name)), "--cost-column", there);
         let cost = wanted.cost_column.as_deref();
         let cost = cost.map(|name| column(&[name], there).ok_or_else(|| missing(name))).transpose()?;
         Ok(Self { time, key, cost })
+    }
+
+    /// Pushes every part of a key. `value` gives that of a column.
+    pub(super) fn push<'a>(&self, key: &mut KeyText, value: impl Fn(usize) -> Option<&'a [u8]>) {
+        for Part { field, at, forwarded } in &self.key {
+            let line = forwarded.and_then(&value);
+            key.push_part(field, value(*at), line.as_slice());
+        }
     }
 }
 

@@ -50,9 +50,7 @@ impl LineParser for Table {
         let value = |at: usize| self.splitter.value(at);
         let time = time_of(value(self.columns.time), &mut self.times)?;
         let cost = self.columns.cost.map_or(Ok(1), |at| cost_of(value(at)))?;
-        for (field, at) in &self.columns.key {
-            key.push(Some(field.part_of(value(*at))));
-        }
+        self.columns.push(key, |at| Some(value(at)));
         Ok(Some(Stamp { time, cost }))
     }
 }
@@ -112,13 +110,13 @@ mod tests {
     }
 
     fn by_client() -> Wanted {
-        Wanted { key: vec![Field::Client], ..Wanted::nothing() }
+        Wanted { key: vec![Field::Client(Default::default())], ..Wanted::nothing() }
     }
 
     #[test]
     fn columns_are_found_by_their_usual_names() {
         let mut table = table(r#"id, Timestamp ,"Remote_Addr",x"#, &by_client()).unwrap();
-        let mut key = KeyText::new(&[Field::Client]);
+        let mut key = KeyText::new(&[Field::Client(Default::default())]);
         let stamp = table.parse(br#"7,2015-05-17T10:05:03.5Z,"a, ""b""",y"#, &mut key).unwrap();
         assert_eq!(stamp, Some(Stamp { time: 1_431_857_103_500_000_000, cost: 1 }));
         assert_eq!(key.finished(), Some(r#"a, "b""#));
@@ -138,7 +136,7 @@ mod tests {
     fn a_bad_line_spoils_no_other() {
         let wanted = Wanted { cost_column: Some("cost".into()), ..by_client() };
         let mut table = table("time,client,cost", &wanted).unwrap();
-        let mut key = KeyText::new(&[Field::Client]);
+        let mut key = KeyText::new(&[Field::Client(Default::default())]);
         let mut parse = |line: &str| table.parse(line.as_bytes(), &mut key);
         assert_eq!(parse(r#"1,"a,1"#), Err(LineError::UnclosedQuote));
         assert_eq!(parse("1,a"), Err(LineError::Columns { there: 2, expected: 3 }));

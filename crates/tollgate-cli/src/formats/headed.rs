@@ -203,10 +203,8 @@ impl LineParser for Headed {
             None => time_of(time, &mut self.times)?,
         };
         let cost = table.columns.cost.map_or(Ok(1), |at| cost_of(value(at)))?;
-        for (field, at) in &table.columns.key {
-            let value = value(*at);
-            key.push((!self.unset.iter().any(|unset| unset == value)).then(|| field.part_of(value)));
-        }
+        let is_set = |value: &&[u8]| !self.unset.iter().any(|unset| unset == value);
+        table.columns.push(key, |at| Some(value(at)).filter(is_set));
         Ok(Some(Stamp { time, cost }))
     }
 }
@@ -248,7 +246,7 @@ mod tests {
 
     #[test]
     fn columns_may_change() {
-        let wanted = Wanted { key: vec![Field::Client], ..Wanted::nothing() };
+        let wanted = Wanted { key: vec![Field::Client(Default::default())], ..Wanted::nothing() };
         let first: &[u8] = b"#Fields: date time c-ip";
         let mut headed = Headed::new(Dialect::W3c, &[first], &wanted).unwrap();
         let mut key = KeyText::new(&wanted.key);

@@ -54,8 +54,13 @@ impl LineParser for JsonLines {
             None => 1,
         };
         for field in &self.key {
+            let forwarded = field.forwarded_names();
+            let mut lines = if forwarded.is_empty() { Vec::new() } else { lines_of(find_first(&object, &forwarded)) };
             let value = find_first(&object, &field.column_names()).and_then(text_of);
-            key.push(value.as_ref().map(|value| field.part_of(value.as_bytes())));
+            // Where the header field is all there is, it ends with the peer.
+            let value = value.or_else(|| lines.pop());
+            let bytes: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+            key.push_part(field, value.as_ref().map(|value| value.as_bytes()), &bytes);
         }
         Ok(Some(Stamp { time, cost }))
     }
@@ -118,6 +123,14 @@ fn text_of(value: &Value) -> Option<Cow<'_, str>> {
         Value::Null => None,
         Value::String(text) => Some(Cow::Borrowed(text)),
         other => Some(Cow::Owned(other.to_string())),
+    }
+}
+
+/// The lines of a header field: a text, or a list of them.
+fn lines_of(value: Option<&Value>) -> Vec<Cow<'_, str>> {
+    match value {
+        Some(Value::Array(lines)) => lines.iter().filter_map(text_of).collect(),
+        other => other.and_then(text_of).into_iter().collect(),
     }
 }
 

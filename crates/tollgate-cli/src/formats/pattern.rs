@@ -41,9 +41,7 @@ impl LineParser for Pattern {
             Some(column) => cost_of(value(column).ok_or_else(|| no_field("cost", "--cost-column"))?)?,
             None => 1,
         };
-        for (field, column) in &self.columns.key {
-            key.push(value(*column).map(|value| field.part_of(value)));
-        }
+        self.columns.push(key, value);
         Ok(Some(Stamp { time, cost }))
     }
 }

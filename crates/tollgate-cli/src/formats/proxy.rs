@@ -42,9 +42,7 @@ impl LineParser for Proxy {
         let value = |column: usize| values[column].unwrap_or_default();
         let time = time_of(value(self.columns.time), &mut self.times)?;
         let cost = self.columns.cost.map_or(Ok(1), |column| cost_of(value(column)))?;
-        for (field, column) in &self.columns.key {
-            key.push(values[*column].map(|value| field.part_of(value)));
-        }
+        self.columns.push(key, |column| values[column]);
         Ok(Some(Stamp { time, cost }))
     }
 }

@@ -27,7 +27,8 @@ impl Report<'_> {
         let totals = &self.outcome.totals;
         let share = percent(totals.denied, totals.requests());
         let (denied, requests) = (human(totals.denied), human(totals.requests()));
-        format!("{denied} of {requests} requests would have been denied ({share}).")
+        let clients = self.plan.clients_in_words().map(|words| format!(" Clients: {}.", harmless(&words)));
+        format!("{denied} of {requests} requests would have been denied ({share}).{}", clients.unwrap_or_default())
     }
 
     fn totals_table(&self, page: &mut Page) {

@@ -37,6 +37,7 @@ impl Report<'_> {
         json!({
             "replayed": plan.title(),
             "log": log(self.log),
+            "clients": plan.clients_in_words(),
             "requests": totals.requests(),
             "admitted": totals.admitted,
             "denied": totals.denied,

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use tollgate::Quota;
+use tollgate_address::ClientAddress;
 use tollgate_policy::Policy;
 
 use super::share::{Of, Share};
 use super::slots::{Spread, least_limit};
+use crate::clients::Clients;
 use crate::decide::decide;
 use crate::errors::RunError;
 use crate::key::Field;
@@ -45,7 +47,7 @@ impl Chosen {
 /// limit denies any, and neither do all together.
 pub(super) fn choose(
     log: &Log,
-    key: &[Field],
+    key: (&[Field], &Clients),
     spreads: &[Spread],
     longer: &[u64],
     share: Share,
@@ -78,12 +80,15 @@ pub(super) fn choose(
 }
 
 /// A policy of one dimension, made by way of its text: what can't be loaded is not suggested.
-fn policy_of(key: &[Field], quotas: &[Quota], keys: usize) -> Result<Policy, RunError> {
+fn policy_of((key, clients): (&[Field], &Clients), quotas: &[Quota], keys: usize) -> Result<Policy, RunError> {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let fields: Vec<String> = key.iter().map(|field| quoted(&field.option_name())).collect();
     let mut text = String::new();
     if keys > USUAL_KEY_CAP {
         text += &format!("key_cap = {keys}\n");
+    }
+    if *clients != Clients::default() {
+        text += &client_table(clients.address());
     }
     text += &format!("[[dimension]]\nname = {}\nkey = [{}]\n", quoted(&crate::key::describe(key)), fields.join(", "));
     for quota in quotas {
@@ -92,6 +97,12 @@ fn policy_of(key: &[Field], quotas: &[Quota], keys: usize) -> Result<Policy, Run
     }
     let refused = |error| RunError::Policy { path: "the suggested policy".to_owned(), error: Box::new(error) };
     Policy::from_toml(&text).map_err(refused)
+}
+
+/// What the options say of clients, as a policy says it.
+fn client_table(clients: &ClientAddress) -> String {
+    let networks = clients.proxies().map(|proxies| format!("trusted_proxies = {:?}\n", proxies.to_texts()));
+    format!("[client]\n{}ipv6_prefix = {}\n", networks.unwrap_or_default(), clients.prefix())
 }
 
 /// What the policy is from and what it does, as comments.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use tollgate_kit::clients;
 use tollgate_kit::redis::{Server, ask};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/access.log");
@@ -84,6 +85,24 @@ fn every_row_is_that_of_the_same_policy_in_process() {
         assert_eq!(report_of_store.replace(", on a store", ""), report);
         assert!(report_of_store.contains(", on a store"), "{report_of_store}");
     }
+}
+
+#[test]
+fn clients_are_taken_as_in_process() {
+    let Some(server) = Server::start(&[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let line = |request: clients::Request| {
+        let forwarded = request.forwarded.as_deref().unwrap_or("-");
+        format!(
+            "{} - - [02/Mar/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\" \"{forwarded}\"\n",
+            request.peer
+        )
+    };
+    let log = folder.path().join("access.log");
+    fs::write(&log, clients::requests().into_iter().map(line).collect::<String>()).unwrap();
+    let (rows, _) = played(folder.path(), &on(&server.address(), clients::POLICY), log.to_str().unwrap());
+    let is_admitted: Vec<bool> = rows.lines().skip(1).map(|row| row.split(',').nth(2) == Some("1")).collect();
+    assert!(clients::requests().iter().map(|request| request.is_admitted).eq(is_admitted), "{rows}");
 }
 
 #[test]

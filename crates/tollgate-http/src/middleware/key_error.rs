@@ -3,8 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::client::ClientError;
 use crate::problem::{DenialKind, Problem};
+use tollgate_address::ClientError;
 
 /// Why a request has no key.
 ///

@@ -62,6 +62,23 @@ fn networks_are_checked_when_they_are_built() {
     assert_eq!(TrustedProxies::new(NO_LINES).unwrap_err(), ClientConfigError::NoNetworks);
 }
 
+#[test]
+fn networks_that_overlap_are_a_mistake() {
+    for (networks, other) in [
+        (["10.0.0.0/8", "10.1.2.3"], "10.0.0.0/8"),
+        (["10.1.2.3", "10.0.0.0/8"], "10.1.2.3"),
+        (["192.0.2.7", "::ffff:192.0.2.7"], "192.0.2.7"),
+        (["2001:db8::/32", "2001:db8::/48"], "2001:db8::/32"),
+    ] {
+        let error = TrustedProxies::new(networks).unwrap_err();
+        assert_eq!(error, ClientConfigError::Overlap { text: networks[1].into(), other: other.into() });
+    }
+    let proxies = TrustedProxies::new(["10.0.0.0/8", "11.0.0.0/8", "unix", "::a00:1", "::ffff:192.0.2.0/120"]).unwrap();
+    assert_eq!(proxies.to_string(), "10.0.0.0/8, 11.0.0.0/8, ::a00:1, 192.0.2.0/24, unix");
+    assert_eq!(TrustedProxies::new(proxies.to_texts()).as_ref(), Ok(&proxies));
+    assert_eq!(TrustedProxies::new(["unix"]), Ok(TrustedProxies::unix_sockets()));
+}
+
 /// The Internet registries give their members at most a /8 of IPv4 and a /16 of IPv6.
 #[test]
 fn networks_are_not_wider_than_what_an_organisation_has() {
@@ -123,6 +140,7 @@ fn every_error_has_a_remedy() {
         (ClientConfigError::NotANetwork { text: "x".into() }, "'x' is not a network"),
         (ClientConfigError::BitsAfterPrefix { text: "x".into() }, "'x' has bits after its prefix"),
         (ClientConfigError::TooWide { text: "x".into() }, "'x' is too wide"),
+        (ClientConfigError::Overlap { text: "x".into(), other: "y".into() }, "'x' overlaps with 'y': leave one"),
         (ClientConfigError::HeaderName { name: "x".into() }, "'x' cannot be the name"),
         (ClientConfigError::ListHeader { name: "x".into() }, "'x' is a list"),
         (ClientConfigError::Ipv6Prefix { prefix: 3 }, "prefix of 3 bits"),

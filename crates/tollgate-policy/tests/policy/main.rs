@@ -1,7 +1,9 @@
 //! Policy files: read, applied to limiters in use, and watched.
 
 mod applied;
+mod clients;
 mod enforced;
 mod examples;
 mod fuzz_corpus;
+mod phases;
 mod reload;

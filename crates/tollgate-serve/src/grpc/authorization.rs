@@ -50,7 +50,7 @@ fn value<'a>(field: &Field, attributes: &'a AttributeContext) -> Result<Option<V
             let headers = &attributes.request.as_ref()?.http.as_ref()?.headers;
             return headers.get(field.header.as_ref()?.as_str()).map(String::as_str);
         }
-        if field.is_address { peer(attributes) } else { None }
+        if field.is_address() { peer(attributes) } else { None }
     });
     match text {
         Some(text) if !text.is_empty() => field.value(text).map(Some),

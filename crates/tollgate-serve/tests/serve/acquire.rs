@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use tollgate::AnyClock;
 use tollgate::MockClock;
+use tollgate_kit::clients;
+use tollgate_kit::clocks::AnchoredClock;
+use tollgate_kit::phases::{self, nanos_at};
 
 use crate::place::by_both;
 use crate::support::{POLICY, Running, server};
@@ -156,8 +160,71 @@ fn an_address_counts_as_its_network_however_it_is_written() {
         let ask = |client: &str| served.acquire(&format!(r#"{{"keys": {{"client": "{client}"}}, "cost": 5}}"#)).status;
         assert_eq!([ask("2001:db8::1"), ask("2001:DB8:0:0:1::2"), ask("2001:db8:0:1::1")], [200, 429, 200]);
         assert_eq!([ask("192.0.2.1"), ask("::ffff:192.0.2.1"), ask("192.0.2.2")], [200, 429, 200]);
-        for text in ["localhost", "192.0.2.1:80", "192.0.2.256", "[::1]"] {
+        assert_eq!([ask("192.0.2.2:80"), ask("[2001:db8:0:1::9]:80")], [429, 429]);
+        for text in ["localhost", "192.0.2.256", "[::1", "192.0.2.1,"] {
             assert_eq!(ask(text), 400, "{text}");
+        }
+    });
+}
+
+#[test]
+fn the_field_client_is_an_address_and_another_text_stands_for_itself() {
+    by_both(|place| {
+        let policy = "[client]\ntrusted_proxies = [\"10.0.0.0/8\"]\nipv6_prefix = 48\n\
+                      [[dimension]]\nname = \"client\"\nquota = [{ limit = 1, per = \"1d\" }]";
+        let served = place.of(policy);
+        let ask = |client: &str| served.acquire(&format!(r#"{{"keys": {{"client": "{client}"}}}}"#)).status;
+        assert_eq!([ask("2001:db8:1::1"), ask("2001:db8:1:2::1"), ask("2001:db8:2::1")], [200, 429, 200]);
+        assert_eq!(
+            [ask("192.0.2.7"), ask("::ffff:192.0.2.7"), ask("203.0.113.9, 192.0.2.7, 10.0.0.2")],
+            [200, 429, 429]
+        );
+        assert_eq!([ask("10.0.0.2"), ask("203.0.113.9, 10.0.0.2"), ask("a name"), ask("a name")], [200, 200, 200, 429]);
+    });
+}
+
+#[test]
+fn clients_are_taken_as_all_programs_do() {
+    by_both(|place| {
+        let served = place.of(clients::POLICY);
+        for request in clients::requests() {
+            let hops = request.hops();
+            let status = served.acquire(&format!(r#"{{"keys": {{"client": "{hops}"}}}}"#)).status;
+            assert_eq!(status == 200, request.is_admitted, "{hops}: {status}");
+        }
+    });
+}
+
+/// A server that starts anew in the middle of a window goes on with it.
+#[test]
+fn a_phase_counts_from_1970_and_a_restart_moves_no_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let snapshot = folder.path().join("snapshot");
+    let start = |made_at: u64| {
+        let clock = AnchoredClock::made_at(nanos_at(made_at));
+        let server = server(phases::POLICY).clock(AnyClock::new(clock.clone())).snapshot(&snapshot);
+        (Running::start(server), clock)
+    };
+    let (mut served, mut clock) = start(3);
+    for (minute, is_admitted) in phases::REQUESTS {
+        clock.set(nanos_at(minute));
+        let status = served.acquire(r#"{"keys": {"client": "192.0.2.1"}}"#).status;
+        assert_eq!(status == 200, is_admitted, "{minute}: {status}");
+        served.stop();
+        (served, clock) = start(minute);
+    }
+}
+
+#[test]
+fn a_phase_counts_from_1970_on_a_store_too() {
+    by_both(|place| {
+        // On a store, and by a clock that knows no wall clock, it counts from the clock's origin.
+        let clock = place.clock();
+        let served = Running::start(place.server(phases::POLICY).clock(clock.clone()));
+        for (minute, is_admitted) in phases::REQUESTS {
+            clock.set(nanos_at(minute));
+            let status = served.acquire(r#"{"keys": {"client": "192.0.2.1"}}"#).status;
+            assert_eq!(status == 200, is_admitted, "{minute}: {status}");
         }
     });
 }

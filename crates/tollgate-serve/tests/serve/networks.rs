@@ -85,22 +85,25 @@ fn a_policy_limits_networks_of_its_own_choice() {
 
 #[test]
 fn a_network_of_no_address_keeps_the_server_from_starting() {
-    let refused = |bits: &str, address: Option<&str>| {
+    let refused = |key: &str, client: &str| {
         let policy = format!(
-            "{POLICY}\n[[dimension]]\nname = \"site\"\nkey = [\"client/{bits}\"]\nquota = [{{ limit = 2, per = \"1d\" }}]"
+            "{client}\n{POLICY}\n[[dimension]]\nname = \"site\"\nkey = [\"{key}\"]\nquota = [{{ limit = 2, per = \"1d\" }}]"
         );
         let server = server(&policy);
-        let server = match address {
-            Some(field) => server.address(field).unwrap(),
-            None => server,
-        };
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let bound = runtime.block_on(server.bind(&["127.0.0.1:0".parse().unwrap()]));
         bound.map(drop).map_err(|error| error.to_string())
     };
-    let wrong = "a key has a network of the field \"client\": that must be an address, and a network has 1 to 64 bits";
-    assert_eq!(refused("48", Some("client")), Ok(()));
-    for (bits, address) in [("48", None), ("0", Some("client")), ("65", Some("client")), ("999", Some("client"))] {
-        assert_eq!(refused(bits, address), Err(wrong.to_owned()), "{bits}");
+    assert_eq!(refused("client/48", ""), Ok(()));
+    assert_eq!(refused("client/56", "[client]\nipv6_prefix = 56"), Ok(()));
+    for (key, client) in [
+        ("user/48", ""),
+        ("client/0", ""),
+        ("client/65", ""),
+        ("client/999", ""),
+        ("client/57", "[client]\nipv6_prefix = 56"),
+    ] {
+        let error = refused(key, client).unwrap_err();
+        assert!(error.contains("that must be an address, and a network has 1 bit or more"), "{key}: {error}");
     }
 }

@@ -68,6 +68,25 @@ use super::head::Head;
 /// # let _ = layer;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// The rules of a policy file, which `tollgate serve` and `tollgate replay` take clients by, too:
+///
+/// ```
+/// use tollgate_tower::ClientIp;
+/// use tollgate_policy::Policy;
+///
+/// let policy = Policy::from_toml(r#"
+///     [client]
+///     trusted_proxies = ["10.0.0.0/8"]
+///
+///     [[dimension]]
+///     name = "client"
+///     quota = [{ limit = 5, per = "1m" }]
+/// "#)?;
+/// let clients = ClientIp::new(policy.client().clone());
+/// # let _ = clients;
+/// # Ok::<(), tollgate_policy::PolicyError>(())
+/// ```
 pub type ClientIp = middleware::ClientIp<Tower>;
 
 tollgate_http::extractors!(HeaderName, RateLimitLayer, in "tollgate_tower" for Tower);

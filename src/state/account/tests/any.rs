@@ -33,7 +33,7 @@ macro_rules! ask {
 impl AnyAccount {
     /// The account of a validated quota. `None` for logs.
     pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
-        Some(match Plan::new(&[quota], origin) {
+        Some(match Plan::new(&[quota], origin, 0) {
             Plan::Log(_) | Plan::QuantisedLog(_) => return None,
             Plan::Bucket(bucket) => Self::Bucket(bucket),
             Plan::Queue(queue) => Self::Queue(queue),

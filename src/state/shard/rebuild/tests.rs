@@ -48,7 +48,7 @@ impl Clock for Patience {
 /// is above the limit of the root, and within that of the successor.
 #[test]
 fn a_request_above_the_limit_before_a_change_waits_for_no_thread() {
-    let table = Table::new(&[&[log(2, 100)]], CAP, 4);
+    let table = Table::new(&[&[log(2, 100)]], 0, CAP, 4);
     let print = Fingerprint::new(7 << 40, 9 << 40);
     let ask = |cost| {
         let asked = KeyedRequest {

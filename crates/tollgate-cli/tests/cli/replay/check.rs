@@ -19,9 +19,9 @@ fn a_good_policy_is_told_in_words() {
     assert!(output.status.success() && output.stderr.is_empty());
     let expected = format!(
         "{SAMPLE_POLICY}: good, 2 dimensions\n  holds at most 100,000 keys\n  \
-         when it is full, requests with a new key are denied\n  address: for each client\n    at most 5 in any 1s\n    \
-         at most 40 in any 1m\n  endpoint: for each path\n    token bucket of 30, refilled by 10 per 1m\n  \
-         for IPv6 networks, added by `tollgate serve --address` without `network_limits = false`:\n    \
+         when it is full, requests with a new key are denied\n  address: for each client (IPv6 by /64)\n    \
+         at most 5 in any 1s\n    at most 40 in any 1m\n  endpoint: for each path\n    token bucket of 30, refilled by 10 per 1m\n  \
+         for IPv6 networks, added by `tollgate serve` without `network_limits = false`:\n    \
          client/48: token bucket of 4000, refilled by 4000 per 1m\n    \
          client/32: token bucket of 40000, refilled by 40000 per 1m\n"
     );
@@ -45,7 +45,23 @@ fn limits_of_networks_that_serve_adds_are_told() {
     let (_, told) = added(dimension.replace("524", "525"));
     assert!(told.ends_with("can fill the cap on keys: give networks limits of their own\n"), "{told}");
     let (names, told) = added(format!("network_limits = false\n{dimension}"));
-    assert!(names.is_empty() && !told.contains("IPv6"), "{told}");
+    assert!(names.is_empty() && !told.contains("IPv6 networks"), "{told}");
+}
+
+#[test]
+fn who_a_client_is_is_told_in_words() {
+    let scratch = Scratch::new("check-clients");
+    let quota = "quota = [{ limit = 5, per = \"1m\" }]";
+    let dimension = |name: &str, key: &str| format!("[[dimension]]\nname = \"{name}\"\nkey = [{key}]\n{quota}\n");
+    let client = "[client]\ntrusted_proxies = [\"10.0.0.0/8\", \"unix\"]\nheader = \"X-Real-IP\"\nipv6_prefix = 56\n";
+    let dimensions = dimension("log in", "\"client\", \"user\"") + &dimension("path", "\"path\"");
+    let policy = scratch.with("p.toml", format!("network_limits = false\n{client}{dimensions}"));
+    let words = "IPv6 by /56; behind 10.0.0.0/8, unix, by x-real-ip";
+    let told = text(&check(&[&policy]).stdout);
+    assert!(told.contains(&format!("  log in: for each client + user ({words})\n    at most 5 in any 1m\n")), "{told}");
+    assert!(told.contains("  path: for each path\n"), "{told}");
+    let report: Value = serde_json::from_slice(&check(&["--format", "json", &policy]).stdout).unwrap();
+    assert_eq!(report["policies"][0]["client"], json!(words));
 }
 
 #[test]

@@ -68,7 +68,8 @@ fn decisions_on_the_sample_are_those_of_the_definition() {
         [(1, "1s", 1), (2, "3s", 3), (5, "1s", 1), (20, "10s", 10), (30, "1m", 60), (60, "5m", 300), (100, "1h", 3600)];
     for (limit, per, seconds) in quotas {
         let file = scratch.file("decisions.csv");
-        let output = replay(&["--limit", &limit.to_string(), "--per", per, "--decisions", &file, SAMPLE]);
+        let limits = ["--limit", &limit.to_string(), "--per", per, "--ipv6-prefix", "128"];
+        let output = replay(&[&limits[..], &["--decisions", &file, SAMPLE]].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         let rows = decisions(&file);
         assert_eq!(rows.len(), events.len());

@@ -3,6 +3,7 @@
 mod beside;
 mod browser;
 mod check;
+mod clients;
 mod compare;
 mod decisions;
 mod json_logs;

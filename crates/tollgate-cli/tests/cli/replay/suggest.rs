@@ -99,7 +99,8 @@ fn compare(log: &str, key: (&str, Part), of: &'static str, windows: &[(&str, u64
     let policy = scratch.file("policy.toml");
     let names: Vec<&str> = windows.iter().map(|(name, _)| *name).collect();
     let (names, deny) = (names.join(","), shares.iter().map(|share| share.0).collect::<Vec<_>>().join(","));
-    let args = ["--key", key.0, "--of", of, "--window", &names, "--deny", &deny, "--top", "99999"];
+    let args =
+        ["--key", key.0, "--of", of, "--window", &names, "--deny", &deny, "--top", "99999", "--ipv6-prefix", "128"];
     let report = suggest_json(&[args.as_slice(), &["--policy-out", &policy, log]].concat());
     assert_eq!(
         (report["requests"].as_u64(), report["keys"].as_u64()),

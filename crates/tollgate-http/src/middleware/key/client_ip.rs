@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::super::key_error::KeyError;
 use super::extractor::Extractor;
 use super::framework::Framework;
-use crate::client::{ClientAddress, Peer, TrustedProxies};
+use tollgate_address::{ClientAddress, Peer, TrustedProxies};
 
 /// The address of the client as a key, from the peer or from trusted proxies. IPv6 counts by network.
 /// [`ClientAddress`] has the rules. To decide by it, such as whom not to limit, take
@@ -47,7 +47,8 @@ impl<W: Framework> ClientIp<W> {
         Self::new(ClientAddress::behind(proxies))
     }
 
-    /// The address that these rules find: another header field, or another length of IPv6 prefixes.
+    /// The address that these rules find: another header field, another length of IPv6 prefixes, or
+    /// those of a policy file (`Policy::client` of `tollgate-policy`).
     #[must_use]
     pub fn new(clients: ClientAddress) -> Self {
         // The name was checked to be that of a header field.

@@ -1,6 +1,6 @@
 //! [`Framework`]: the head of a request as a web framework has it.
 
-use crate::client::Peer;
+use tollgate_address::Peer;
 
 /// A web framework: the head of a request in its types. The crates for tower and actix-web implement
 /// it. [`Extractor`](super::Extractor) has an example.

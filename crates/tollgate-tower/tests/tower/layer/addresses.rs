@@ -6,11 +6,13 @@ use std::sync::Arc;
 use http::{HeaderValue, Request};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tollgate::{Limiter, Quota};
+use tollgate::{Limiter, MockClock, Quota};
 use tollgate_http::{ClientAddress, Peer, TrustedProxies};
+use tollgate_kit::clients;
+use tollgate_policy::Policy;
 use tollgate_tower::{ClientIp, Head, KeyExtractor, RateLimitLayer};
 
-use crate::layer::support::{Inner, ask, get};
+use crate::layer::support::{Inner, ask, from, get};
 
 const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 
@@ -91,5 +93,20 @@ async fn requests_of_one_client_share_a_limit_with_any_header_fields() {
             request.headers_mut().append("x-forwarded-for", line.parse().unwrap());
         }
         assert_eq!(ask(&service, request).await.status.is_success(), n < 5, "request {n}");
+    }
+}
+
+#[tokio::test]
+async fn a_layer_takes_clients_as_all_programs_do() {
+    let policy = Policy::from_toml(clients::POLICY).unwrap();
+    let limiter = policy.builder_of::<IpAddr>("address").unwrap().clock(MockClock::new()).build().unwrap();
+    let layer = RateLimitLayer::new(Arc::new(limiter)).key(ClientIp::new(policy.client().clone()));
+    let service = Inner::default().behind(&layer);
+    for asked in clients::requests() {
+        let mut request = from(&asked.peer);
+        if let Some(forwarded) = &asked.forwarded {
+            request.headers_mut().insert("x-forwarded-for", forwarded.parse().unwrap());
+        }
+        assert_eq!(ask(&service, request).await.status == 200, asked.is_admitted, "{}", asked.hops());
     }
 }

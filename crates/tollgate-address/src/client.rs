@@ -1,17 +1,15 @@
 //! [`ClientAddress`]: the address of a client, from the peer or from trusted proxies.
 
-mod embedded;
-mod error;
-mod forwarded;
-mod node;
-mod peer;
-mod trusted;
+use core::fmt;
+use core::net::IpAddr;
 
-use core::net::{IpAddr, Ipv6Addr};
-
-pub use error::{ClientConfigError, ClientError};
-pub use peer::Peer;
-pub use trusted::TrustedProxies;
+use crate::embedded;
+use crate::error::{ClientConfigError, ClientError};
+use crate::forwarded;
+use crate::network::ipv6_network;
+use crate::node;
+use crate::peer::Peer;
+use crate::trusted::TrustedProxies;
 
 /// Finds the address of a client, and the key for it.
 ///
@@ -34,7 +32,7 @@ pub use trusted::TrustedProxies;
 ///
 /// ```
 /// use std::net::IpAddr;
-/// use tollgate_http::{ClientAddress, TrustedProxies};
+/// use tollgate_address::{ClientAddress, TrustedProxies};
 ///
 /// let peer: IpAddr = "10.0.0.2".parse()?;
 /// let clients = ClientAddress::behind(TrustedProxies::new(["10.0.0.0/8"])?);
@@ -134,6 +132,18 @@ impl ClientAddress {
         })
     }
 
+    /// The trusted proxies; `None` when only the peer counts.
+    #[must_use]
+    pub fn proxies(&self) -> Option<&TrustedProxies> {
+        self.proxies.as_ref().map(|(proxies, _)| proxies)
+    }
+
+    /// The length of the IPv6 prefix that is one key.
+    #[must_use]
+    pub const fn prefix(&self) -> u8 {
+        self.ipv6_prefix
+    }
+
     /// The key of the client: its [`address`](Self::address); if it is IPv6, the IPv4 address that it
     /// embeds, or the first address of its network. Allocates nothing.
     ///
@@ -147,15 +157,43 @@ impl ClientAddress {
         let address = self.address(peer, lines)?;
         Ok(match address {
             IpAddr::V4(_) => address,
-            IpAddr::V6(v6) => embedded::ipv4(v6).map_or_else(
-                || {
-                    // The shift is from 0 to 96 bits.
-                    let mask = u128::MAX << (128 - u32::from(self.ipv6_prefix));
-                    Ipv6Addr::from_bits(v6.to_bits() & mask).into()
-                },
-                IpAddr::V4,
-            ),
+            IpAddr::V6(v6) => embedded::ipv4(v6).map_or_else(|| ipv6_network(v6, self.ipv6_prefix).into(), IpAddr::V4),
         })
+    }
+
+    /// The [`key`](Self::key) of a client whose peer is text, as logs and other programs write it: an
+    /// address with or without a port, `unix:` for a Unix socket, or a list of addresses that ends
+    /// with the peer's. What is before it in the list is the last of the `lines`. Allocates nothing.
+    ///
+    /// ```
+    /// use tollgate_address::{ClientAddress, TrustedProxies};
+    ///
+    /// let clients = ClientAddress::behind(TrustedProxies::new(["10.0.0.0/8"])?);
+    /// let key = |hops: &str, lines: &[&str]| clients.key_of_text(hops.as_bytes(), lines).map(|key| key.to_string());
+    /// assert_eq!(key("192.0.2.7:5353", &[]).as_deref(), Ok("192.0.2.7"));
+    /// assert_eq!(key("10.0.0.2", &["203.0.113.99, 192.0.2.7"]).as_deref(), Ok("192.0.2.7"));
+    /// assert_eq!(key("203.0.113.99, 192.0.2.7, 10.0.0.2", &[]).as_deref(), Ok("192.0.2.7"));
+    /// assert!(key("a name", &[]).is_err());
+    /// # Ok::<(), tollgate_address::ClientConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`address`](Self::address); [`ClientError::UnknownPeer`] for a text that is no address.
+    pub fn key_of_text<L>(&self, peer: &[u8], lines: L) -> Result<IpAddr, ClientError>
+    where
+        L: IntoIterator<Item: AsRef<[u8]>, IntoIter: DoubleEndedIterator>,
+    {
+        let comma = last_comma(peer);
+        let last = node::trim(comma.map_or(peer, |comma| &peer[comma + 1..]));
+        let address = match last {
+            b"unix:" => Peer::UnixSocket,
+            _ => node::in_list(last).map_or(Peer::Unknown, Peer::Address),
+        };
+        match comma {
+            None => self.key(address, lines),
+            Some(comma) => self.key(address, lines.into_iter().map(Line::Of).chain([Line::Before(&peer[..comma])])),
+        }
     }
 
     /// The address of the client, in its canonical form. `lines` are the values of all fields with
@@ -196,6 +234,32 @@ impl ClientAddress {
             Peer::UnixSocket => ClientError::UnixSocket,
             Peer::Address(_) | Peer::Unknown => ClientError::UnknownPeer,
         })
+    }
+}
+
+/// The rules in words: `IPv6 by /64; behind 10.0.0.0/8, by x-forwarded-for`.
+impl fmt::Display for ClientAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IPv6 by /{}", self.ipv6_prefix)?;
+        match (self.proxies(), self.header()) {
+            (Some(proxies), Some(header)) => write!(f, "; behind {proxies}, by {header}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A line of a header field, or the addresses before the peer's in a list.
+enum Line<'a, L> {
+    Of(L),
+    Before(&'a [u8]),
+}
+
+impl<L: AsRef<[u8]>> AsRef<[u8]> for Line<'_, L> {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::Of(line) => line.as_ref(),
+            Self::Before(list) => list,
+        }
     }
 }
 

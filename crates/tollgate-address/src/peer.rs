@@ -6,7 +6,7 @@ use core::net::{IpAddr, SocketAddr};
 ///
 /// ```
 /// use std::net::{IpAddr, Ipv4Addr};
-/// use tollgate_http::Peer;
+/// use tollgate_address::Peer;
 ///
 /// assert_eq!(Peer::from(IpAddr::V4(Ipv4Addr::LOCALHOST)), Peer::Address([127, 0, 0, 1].into()));
 /// ```

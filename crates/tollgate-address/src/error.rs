@@ -6,7 +6,7 @@ use core::fmt;
 /// cannot be made.
 ///
 /// ```
-/// use tollgate_http::{ClientConfigError, TrustedProxies};
+/// use tollgate_address::{ClientConfigError, TrustedProxies};
 ///
 /// let error = TrustedProxies::new(["10.0.0.0/33"]).unwrap_err();
 /// assert_eq!(error, ClientConfigError::NotANetwork { text: "10.0.0.0/33".into() });
@@ -32,6 +32,13 @@ pub enum ClientConfigError {
     TooWide {
         /// The text.
         text: Box<str>,
+    },
+    /// The network has addresses of another one.
+    Overlap {
+        /// The text.
+        text: Box<str>,
+        /// The other network.
+        other: Box<str>,
     },
     /// No header field can have this name.
     HeaderName {
@@ -63,6 +70,9 @@ impl fmt::Display for ClientConfigError {
             Self::TooWide { text } => {
                 write!(f, "the network '{text}' is too wide for proxies of one organisation: name only your own")
             }
+            Self::Overlap { text, other } => {
+                write!(f, "the network '{text}' overlaps with '{other}': leave one of them out")
+            }
             Self::HeaderName { name } => write!(f, "'{name}' cannot be the name of a header field"),
             Self::ListHeader { name } => write!(f, "the header field '{name}' is a list and has its own constructor"),
             Self::Ipv6Prefix { prefix } => {
@@ -77,7 +87,7 @@ impl core::error::Error for ClientConfigError {}
 /// Why a request has no client address.
 ///
 /// ```
-/// use tollgate_http::{ClientAddress, ClientError, Peer};
+/// use tollgate_address::{ClientAddress, ClientError, Peer};
 ///
 /// let clients = ClientAddress::peer();
 /// let no_lines: [&str; 0] = [];

@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An entry of `X-Forwarded-For`: `192.0.2.7`, `192.0.2.7:80`, `2001:db8::1`, `[2001:db8::1]` or
 /// `[2001:db8::1]:80`. In canonical form.
-pub(super) fn in_list(entry: &[u8]) -> Option<IpAddr> {
+pub(crate) fn in_list(entry: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(entry).ok()?;
     // Most entries have no port. The port of an IPv6 address without brackets is read as its last
     // part.
@@ -14,7 +14,7 @@ pub(super) fn in_list(entry: &[u8]) -> Option<IpAddr> {
 
 /// A node of `Forwarded` (RFC 7239, section 6): IPv6 has brackets, and a port may be obfuscated.
 /// `unknown` and obfuscated names are not addresses. In canonical form.
-pub(super) fn in_forwarded(node: &[u8]) -> Option<IpAddr> {
+pub(crate) fn in_forwarded(node: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(node).ok()?;
     let v4 = text.parse::<Ipv4Addr>().ok().map(IpAddr::V4);
     let address = v4.or_else(|| with_port(text, |port| is_port(port) || is_obfuscated(port)))?;
@@ -49,7 +49,7 @@ fn is_obfuscated(text: &str) -> bool {
 }
 
 /// Removes white space around a value, as header fields define it.
-pub(super) fn trim(mut text: &[u8]) -> &[u8] {
+pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = text {
         text = rest;
     }

@@ -2,14 +2,14 @@
 
 use core::net::IpAddr;
 
-use super::node::{self, trim};
+use crate::node::{self, trim};
 
 /// The last comma that is not in a quoted string.
 ///
 /// A list is read from the right. So text that a client wrote in front, such as a quote that is
 /// never closed, does not change how the elements of the proxies are read. From the right, a quoted
 /// string begins at the first quote after an even number of backslashes.
-pub(super) fn last_comma(list: &[u8]) -> Option<usize> {
+pub(crate) fn last_comma(list: &[u8]) -> Option<usize> {
     let mut quoted = false;
     for (at, &byte) in list.iter().enumerate().rev() {
         match byte {
@@ -28,7 +28,7 @@ fn is_escaped(before: &[u8]) -> bool {
 
 /// The address in the `for` of an element. `None` if there is not exactly one `for`, if it has no
 /// address, or if the element is not as RFC 7239 defines it.
-pub(super) fn node(element: &[u8]) -> Option<IpAddr> {
+pub(crate) fn node(element: &[u8]) -> Option<IpAddr> {
     let mut address = None;
     let mut rest = element;
     loop {
@@ -76,7 +76,7 @@ fn token(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Whether a token may have this byte (`tchar` of RFC 9110, section 5.6.2).
-pub(super) fn is_token_byte(byte: u8) -> bool {
+pub(crate) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 

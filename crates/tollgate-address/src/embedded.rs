@@ -9,7 +9,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 ///   many hosts share, and of which a host can choose many.
 ///
 /// Answers to all of them go to that IPv4 address, so a client with a connection has it.
-pub(super) fn ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+pub(crate) fn ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let ipv4 = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match address.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(ipv4(high, low)),

@@ -59,7 +59,8 @@ impl InProcess {
     }
 }
 
-fn verdict(status: &Status, cost: u32) -> Verdict {
+/// What a decision means.
+pub(crate) fn verdict(status: &Status, cost: u32) -> Verdict {
     match status.decision() {
         Decision::Admitted(admission) => match admission.overruled() {
             Some(denial) => Verdict::Overruled(refusal(denial, Some(status), cost)),

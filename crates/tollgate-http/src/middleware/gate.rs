@@ -9,7 +9,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::time::Duration;
 
-use tollgate::{Decision, Denial, Quota, QuotaStatus, Receipt};
+use tollgate::{Decision, Denial, Quota, QuotaStatus, Receipt, Status};
 
 use crate::limit::Usage;
 use crate::problem::DenialKind;
@@ -130,6 +130,22 @@ pub enum Verdict {
     Refused(Box<Refusal>),
 }
 
+impl Verdict {
+    /// The verdict of a decided request. Its permits are not refunded.
+    pub(crate) fn of(status: &Status, tell: Tell) -> Self {
+        match status.decision() {
+            Decision::Admitted(admission) if admission.is_counted() => {
+                Self::Admitted(Granted { left: Items::left(status, tell), receipt: None })
+            }
+            Decision::Admitted(_) => Self::Uncounted,
+            Decision::Denied(denial) => {
+                let violated = || status.quotas().filter(QuotaStatus::is_violated).map(Item::from).collect();
+                Refusal::of(&denial, violated)
+            }
+        }
+    }
+}
+
 /// The result of an admission.
 #[derive(Debug)]
 pub struct Granted {
@@ -182,12 +198,6 @@ impl Item {
         Self { usage, ..self }
     }
 
-    /// Of a quota of a dimension.
-    #[cfg(feature = "redis")]
-    pub(crate) fn of((dimension, quota): (usize, usize), limit: u32, usage: Usage) -> Self {
-        Self { usage, limit, dimension: octet(dimension), quota: octet(quota) }
-    }
-
     /// The only quota of a key, of which no permit is left until `next_after`.
     const fn exhausted(limit: u32, next_after: Duration) -> Self {
         Self { usage: Usage { remaining: 0, next_after }, limit, dimension: 0, quota: 0 }
@@ -197,17 +207,24 @@ impl Item {
 impl Items {
     pub(crate) const NONE: Self = Self::Several(Vec::new());
 
-    /// The items to show, of which one is the tightest.
-    pub(crate) fn told<I: Iterator<Item = Item>>(
-        tell: Tell,
-        tightest: impl FnOnce() -> Option<Item>,
-        items: impl FnOnce() -> I,
-    ) -> Option<Self> {
+    /// The items to show of a status.
+    pub(crate) fn left(status: &Status, tell: Tell) -> Option<Self> {
         match tell {
             Tell::Nothing => None,
-            Tell::Tightest => tightest().map(Self::One),
-            Tell::All => Some(items().collect()),
+            Tell::Tightest => Some(Self::One(status.tightest()?.into())),
+            Tell::All => Some(status.quotas().map(Item::from).collect()),
         }
+    }
+
+    /// The violated quotas of a denied request, by the permits left, which may have been read a moment
+    /// later. The quota that decides the wait is always listed.
+    fn violated(left: &Status, denial: &Denial, cost: u32) -> Self {
+        let (place, wait) = ((denial.dimension(), denial.quota()), denial.retry_after());
+        let violated = |item: Item| {
+            let usage = item.usage.violated(cost, wait, (item.dimension(), item.quota()) == place)?;
+            Some(Item { usage, ..item })
+        };
+        left.quotas().map(Item::from).filter_map(violated).collect()
     }
 }
 
@@ -248,38 +265,10 @@ impl Refusal {
     }
 }
 
-/// The violated quotas among these.
-fn violated(quotas: impl Iterator<Item = QuotaStatus>) -> Items {
-    quotas.filter(QuotaStatus::is_violated).map(Item::from).collect()
-}
-
-/// The violated quotas of a denied request, by the permits left, which may have been read a moment
-/// later. The quota that decides the wait, of this dimension and place, is always listed.
-pub(crate) fn violated_by(left: impl Iterator<Item = Item>, place: (usize, usize), wait: Duration, cost: u32) -> Items {
-    let violated = |item: Item| {
-        let usage = item.usage.violated(cost, wait, (item.dimension(), item.quota()) == place)?;
-        Some(Item { usage, ..item })
-    };
-    left.filter_map(violated).collect()
-}
-
-/// The same of a denial in process.
-fn violated_by_denial(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> Items {
-    violated_by(left, (denial.dimension(), denial.quota()), denial.retry_after(), cost)
-}
-
 impl From<QuotaStatus> for Item {
     fn from(status: QuotaStatus) -> Self {
         let usage = Usage { remaining: status.remaining(), next_after: status.next_after() };
         Self { usage, limit: status.limit(), dimension: octet(status.dimension()), quota: octet(status.quota()) }
-    }
-}
-
-#[cfg(feature = "redis")]
-impl From<&tollgate_redis::QuotaStatus> for Item {
-    fn from(status: &tollgate_redis::QuotaStatus) -> Self {
-        let usage = Usage { remaining: status.remaining(), next_after: status.next_after() };
-        Self::of((status.dimension(), status.quota()), status.limit(), usage)
     }
 }
 

@@ -6,11 +6,11 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::{Clock as _, Decision, JointError, JointLimiter, Quota, Receipt, Unasked};
-use tollgate_redis::{AcquireError, PolicyLimiter, Status, StoreError, StoreKeys};
+use tollgate::{Clock as _, Decision, JointError, JointLimiter, Quota, Receipt, Status, Unasked};
+use tollgate_redis::{AcquireError, Decided, PolicyLimiter, StoreError, StoreKeys};
 
 use super::gate::joint::JointKey;
-use super::gate::{Granted, Item, Items, Later, Refusal, Request, Tell, Verdict, sealed, violated_by};
+use super::gate::{Items, Later, Refusal, Request, Tell, Verdict, sealed};
 use crate::problem::{DenialKind, Problem};
 
 impl<K: JointKey + StoreKeys> sealed::Ask<K> for PolicyLimiter<K::Dimensions>
@@ -70,24 +70,11 @@ where
     }
 }
 
-fn verdict(status: Result<Status, StoreError>, request: Request) -> Verdict {
-    let status = match status {
-        Ok(status) => status,
-        Err(StoreError::CostExceedsLimit { .. }) => return Refusal::cost(),
-        Err(_) => return Refusal::undecided(),
-    };
-    let items: Vec<Item> = status.quotas().iter().map(Item::from).collect();
-    match status.decision() {
-        tollgate_redis::Decision::Admitted(admission) if admission.is_counted() => {
-            let left = Items::told(request.tell, || Some((&status.tightest()).into()), || items.into_iter());
-            Verdict::Admitted(Granted { left, receipt: None })
-        }
-        tollgate_redis::Decision::Admitted(_) => Verdict::Uncounted,
-        tollgate_redis::Decision::Denied(denial) => {
-            let (place, wait) = ((denial.dimension(), denial.quota()), denial.retry_after());
-            let violated = violated_by(items.into_iter(), place, wait, request.cost);
-            Verdict::Refused(Box::new(Refusal { kind: DenialKind::Quota, wait, violated }))
-        }
+fn verdict(status: Result<Decided<Status>, StoreError>, request: Request) -> Verdict {
+    match status {
+        Ok(status) => Verdict::of(&status, request.tell),
+        Err(StoreError::CostExceedsLimit { .. }) => Refusal::cost(),
+        Err(_) => Refusal::undecided(),
     }
 }
 
@@ -114,7 +101,6 @@ impl From<&AcquireError> for Problem<'static> {
     fn from(error: &AcquireError) -> Self {
         match error {
             AcquireError::Denied(denial) => Self::from(denial),
-            AcquireError::DeniedOnStore(denial) => Self::new(DenialKind::Quota, denial.retry_after()),
             AcquireError::InProcess(JointError::Cost(error)) => Self::from(*error),
             AcquireError::Store(StoreError::CostExceedsLimit { .. }) => {
                 Self::new(DenialKind::CostExceedsLimit, Duration::MAX)

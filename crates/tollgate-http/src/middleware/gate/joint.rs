@@ -9,8 +9,7 @@ use tollgate::{
 };
 
 use super::super::each_tuple::each_tuple;
-use super::single::of;
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated, violated_by_denial};
+use super::{Granted, Items, Refusal, Request, Tell, Verdict, sealed};
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
 /// `Option`s.
@@ -68,19 +67,13 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
             return reserve(self, keys, request);
         }
         match self.try_acquire_n_status(keys.refs(), request.cost) {
-            Ok(status) => match status.decision() {
-                Decision::Admitted(admission) if admission.is_counted() => {
-                    Verdict::Admitted(Granted { left: of(&status, request.tell), receipt: None })
-                }
-                Decision::Admitted(_) => Verdict::Uncounted,
-                Decision::Denied(denial) => Refusal::of(&denial, || violated(status.quotas())),
-            },
+            Ok(status) => Verdict::of(&status, request.tell),
             Err(_) => Refusal::cost(),
         }
     }
 
     fn left(&self, keys: &K, tell: Tell) -> Option<Items> {
-        self.peek_reserve(keys.refs(), 1).ok().and_then(|status| of(&status, tell))
+        self.peek_reserve(keys.refs(), 1).ok().and_then(|status| Items::left(&status, tell))
     }
 
     fn each_quotas<'a>(&'a self, keys: &K, mut each: impl FnMut(Option<&'a str>, Arc<[Quota]>)) {
@@ -119,14 +112,14 @@ where
     match limiter.reserve(keys.refs(), request.cost) {
         Ok(reservation) => match reservation.status().decision() {
             Decision::Admitted(admission) if admission.is_counted() => {
-                let left = of(reservation.status(), request.tell);
+                let left = Items::left(reservation.status(), request.tell);
                 let receipt = reservation.commit();
                 Verdict::Admitted(Granted { left, receipt: request.refundable.then(|| Box::new(receipt)) })
             }
             _ => Verdict::Uncounted,
         },
         Err(ReserveError::Denied(denial)) => {
-            let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), &denial, request.cost);
+            let violated = |now: Status| Items::violated(&now, &denial, request.cost);
             let now = || limiter.peek_reserve(keys.refs(), request.cost);
             Refusal::of(&denial, || now().map_or(Items::NONE, violated))
         }

@@ -2,7 +2,7 @@
 
 use tollgate::{CostExceedsLimit, Decision, Denial, Receipt, ReserveError, Status};
 
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, violated, violated_by_denial};
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict};
 
 /// The common part of a keyed limiter, for one key, and a direct limiter.
 pub(super) trait Single {
@@ -27,13 +27,7 @@ pub(super) fn decide(limiter: &impl Single, request: Request) -> Verdict {
     }
     // By reference: a status is large.
     let Ok(status) = &limiter.acquire(request.cost) else { return Refusal::cost() };
-    match status.decision() {
-        Decision::Admitted(admission) if admission.is_counted() => {
-            Verdict::Admitted(Granted { left: of(status, request.tell), receipt: None })
-        }
-        Decision::Admitted(_) => Verdict::Uncounted,
-        Decision::Denied(denial) => Refusal::of(&denial, || violated(status.quotas())),
-    }
+    Verdict::of(status, request.tell)
 }
 
 /// Decides where no permits left are shown.
@@ -53,11 +47,12 @@ fn one_violated(limiter: &impl Single, denial: &Denial, cost: u32) -> Items {
     match limiter.limit() {
         // No permit is left of the only quota, and the next one is what the request waits for.
         Some(limit) if cost == 1 => Items::One(Item::exhausted(limit, denial.retry_after())),
-        _ => {
-            let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), denial, cost);
-            limiter.peek(cost).map_or(Items::NONE, violated)
-        }
+        _ => violated_now(limiter, denial, cost),
     }
+}
+
+fn violated_now(limiter: &impl Single, denial: &Denial, cost: u32) -> Items {
+    limiter.peek(cost).map_or(Items::NONE, |now| Items::violated(&now, denial, cost))
 }
 
 fn reserve(limiter: &impl Single, request: Request) -> Verdict {
@@ -65,24 +60,16 @@ fn reserve(limiter: &impl Single, request: Request) -> Verdict {
         Ok((status, receipt)) => match status.decision() {
             Decision::Admitted(admission) if admission.is_counted() => {
                 let receipt = request.refundable.then(|| Box::new(receipt));
-                Verdict::Admitted(Granted { left: of(&status, request.tell), receipt })
+                Verdict::Admitted(Granted { left: Items::left(&status, request.tell), receipt })
             }
             _ => Verdict::Uncounted,
         },
-        Err(ReserveError::Denied(denial)) => {
-            let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), &denial, request.cost);
-            Refusal::of(&denial, || limiter.peek(request.cost).map_or(Items::NONE, violated))
-        }
+        Err(ReserveError::Denied(denial)) => Refusal::of(&denial, || violated_now(limiter, &denial, request.cost)),
         Err(_) => Refusal::cost(),
     }
 }
 
 /// The permits left now.
 pub(super) fn left(limiter: &impl Single, tell: Tell) -> Option<Items> {
-    limiter.peek(1).ok().and_then(|status| of(&status, tell))
-}
-
-/// The permits left by a status.
-pub(super) fn of(status: &Status, tell: Tell) -> Option<Items> {
-    Items::told(tell, || status.tightest().map(Item::from), || status.quotas().map(Item::from))
+    limiter.peek(1).ok().and_then(|status| Items::left(&status, tell))
 }

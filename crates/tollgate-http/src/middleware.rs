@@ -32,6 +32,7 @@
 mod adapter;
 mod admitted;
 mod around;
+mod by_dimension;
 mod cache;
 mod charge;
 mod each_tuple;
@@ -64,6 +65,7 @@ mod waits;
 pub use adapter::Middleware;
 pub use admitted::Admitted;
 pub use around::Around;
+pub use by_dimension::{ByDimension, Ruling};
 pub use charge::Charge;
 pub use fields::{write_denied, write_no_store, write_told};
 pub use find::Find;

@@ -111,7 +111,16 @@ impl Fallback {
                     false => limiter.peek_n(&*keys, request.cost),
                 };
                 // A cost above the share is never admitted here, so the store's answer stands.
-                Some(Decided::uncharged(status.ok()?, DecidedBy::Local))
+                let status = status.ok()?;
+                // What is left of the share, under the limit of all nodes.
+                let quotas = status.quotas().map(|left| {
+                    let (dimension, quota) = (left.dimension(), left.quota());
+                    let limit = dimensions[dimension].quotas[quota].limit();
+                    let numbers = (limit, left.remaining(), left.next_after(), left.reset_after());
+                    QuotaStatus::new((dimension, quota), numbers)
+                });
+                let status = Status::new(status.decision(), request.cost, quotas);
+                Some(Decided::uncharged(status, DecidedBy::Local))
             }
         }
     }

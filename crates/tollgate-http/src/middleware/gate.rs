@@ -105,6 +105,8 @@ pub struct Request {
     pub(crate) cost: u32,
     /// Whether the permits may be refunded.
     pub(crate) refundable: bool,
+    /// Whether the request only looks. A limiter of one key does not heed it.
+    pub(crate) is_peek: bool,
     pub(crate) tell: Tell,
 }
 
@@ -124,6 +126,8 @@ pub enum Tell {
 pub enum Verdict {
     /// The request is admitted without a charge.
     Uncounted,
+    /// The request is admitted without a charge, by the limiter's shadow mode, in place of this.
+    Overruled(Box<Refusal>),
     /// The request is admitted.
     Admitted(Granted),
     /// The request is denied. Boxed, because most verdicts are not.
@@ -137,11 +141,11 @@ impl Verdict {
             Decision::Admitted(admission) if admission.is_counted() => {
                 Self::Admitted(Granted { left: Items::left(status, tell), receipt: None })
             }
-            Decision::Admitted(_) => Self::Uncounted,
-            Decision::Denied(denial) => {
-                let violated = || status.quotas().filter(QuotaStatus::is_violated).map(Item::from).collect();
-                Refusal::of(&denial, violated)
-            }
+            Decision::Admitted(admission) => match admission.overruled() {
+                Some(denial) => Self::Overruled(Refusal::by(&denial, || Items::marked(status))),
+                None => Self::Uncounted,
+            },
+            Decision::Denied(denial) => Refusal::of(&denial, || Items::marked(status)),
         }
     }
 }
@@ -163,6 +167,8 @@ pub struct Refusal {
     pub(crate) wait: Duration,
     /// The violated quotas.
     pub(crate) violated: Items,
+    /// The dimension and the quota that decide the wait; `None` if no quota does.
+    pub(crate) decides: Option<(usize, usize)>,
 }
 
 /// Some quotas. A single quota, the usual case, takes no allocation.
@@ -216,6 +222,11 @@ impl Items {
         }
     }
 
+    /// The quotas that a status marks as violated.
+    fn marked(status: &Status) -> Self {
+        status.quotas().filter(QuotaStatus::is_violated).map(Item::from).collect()
+    }
+
     /// The violated quotas of a denied request, by the permits left, which may have been read a moment
     /// later. The quota that decides the wait is always listed.
     fn violated(left: &Status, denial: &Denial, cost: u32) -> Self {
@@ -253,15 +264,26 @@ impl FromIterator<Item> for Items {
 impl Refusal {
     /// A denial, with the violated quotas if quotas deny it.
     fn of(denial: &Denial, violated: impl FnOnce() -> Items) -> Verdict {
+        Verdict::Refused(Self::by(denial, violated))
+    }
+
+    fn by(denial: &Denial, violated: impl FnOnce() -> Items) -> Box<Self> {
         let kind = DenialKind::from(denial.reason());
-        let violated = if kind == DenialKind::Quota { violated() } else { Items::NONE };
-        Verdict::Refused(Box::new(Self { kind, wait: denial.retry_after(), violated }))
+        let (violated, decides) = match kind {
+            DenialKind::Quota => (violated(), Some((denial.dimension(), denial.quota()))),
+            _ => (Items::NONE, None),
+        };
+        Box::new(Self { kind, wait: denial.retry_after(), violated, decides })
     }
 
     /// The cost is more than the limit.
     pub(crate) fn cost() -> Verdict {
-        let kind = DenialKind::CostExceedsLimit;
-        Verdict::Refused(Box::new(Self { kind, wait: Duration::MAX, violated: Items::NONE }))
+        Self::without_wait(DenialKind::CostExceedsLimit)
+    }
+
+    /// No wait helps, and no quota decides.
+    pub(crate) fn without_wait(kind: DenialKind) -> Verdict {
+        Verdict::Refused(Box::new(Self { kind, wait: Duration::MAX, violated: Items::NONE, decides: None }))
     }
 }
 

@@ -6,23 +6,19 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::{Clock as _, Decision, JointError, JointLimiter, Quota, Receipt, Status, Unasked};
+use tollgate::{Clock, Decision, JointError, Quota, Receipt, Status, Unasked};
 use tollgate_redis::{AcquireError, Decided, PolicyLimiter, StoreError, StoreKeys};
 
 use super::gate::joint::JointKey;
 use super::gate::{Items, Later, Refusal, Request, Tell, Verdict, sealed};
 use crate::problem::{DenialKind, Problem};
 
-impl<K: JointKey + StoreKeys> sealed::Ask<K> for PolicyLimiter<K::Dimensions>
-where
-    K::Dimensions: Sized,
-    JointLimiter<K::Dimensions>: sealed::Ask<K>,
-{
+impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dimensions, C> {
     const HAS_DIMENSIONS: bool = true;
 
     /// On a store only [`later`](sealed::Ask::later) decides.
     fn decide(&self, keys: &K, request: Request) -> Verdict {
-        self.in_process().map_or_else(Refusal::undecided, |limiter| limiter.decide(keys, request))
+        self.in_process().map_or_else(undecided, |limiter| limiter.decide(keys, request))
     }
 
     fn later(&self, keys: &K, request: Request) -> Option<Later> {
@@ -30,7 +26,13 @@ where
         let (limiter, keys) = (Arc::clone(limiter), keys.bytes());
         let decision = async move {
             let keys: Vec<Option<&[u8]>> = keys.iter().map(Option::as_deref).collect();
-            verdict(limiter.try_acquire_known(&keys, request.cost).await, request)
+            verdict(
+                match request.is_peek {
+                    true => limiter.peek(&keys, request.cost).await,
+                    false => limiter.try_acquire_known(&keys, request.cost).await,
+                },
+                request.tell,
+            )
         };
         Some(Box::pin(Alone(Mutex::new(Box::pin(decision)))))
     }
@@ -70,19 +72,18 @@ where
     }
 }
 
-fn verdict(status: Result<Decided<Status>, StoreError>, request: Request) -> Verdict {
+fn verdict(status: Result<Decided<Status>, StoreError>, tell: Tell) -> Verdict {
     match status {
-        Ok(status) => Verdict::of(&status, request.tell),
+        Ok(status) => Verdict::of(&status, tell),
         Err(StoreError::CostExceedsLimit { .. }) => Refusal::cost(),
-        Err(_) => Refusal::undecided(),
+        Err(StoreError::WrongKeys { .. }) => Refusal::without_wait(DenialKind::KeyNotSent),
+        Err(_) => undecided(),
     }
 }
 
-impl Refusal {
-    /// The store did not decide.
-    fn undecided() -> Verdict {
-        Verdict::Refused(Box::new(Self { kind: DenialKind::Undecided, wait: Duration::MAX, violated: Items::NONE }))
-    }
+/// The store did not decide.
+fn undecided() -> Verdict {
+    Refusal::without_wait(DenialKind::Undecided)
 }
 
 /// A future that threads may share, since nobody but its owner polls it.

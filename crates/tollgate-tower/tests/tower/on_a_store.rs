@@ -154,7 +154,7 @@ fn a_store_that_is_away_admits_or_leaves_a_share_as_the_policy_says() {
     let Some(open) = left_alone("on_failure = \"open\"", |request| request) else { return };
     assert_eq!((open.status.as_u16(), field(&open, "ratelimit")), (200, None));
     let local = left_alone("on_failure = \"local\"\nnodes = 3", |request| request).unwrap();
-    assert_eq!(local.status, 200);
+    assert_eq!((local.status.as_u16(), field(&local, "ratelimit")), (200, Some("\"address\";r=0;t=86400")));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! [`Find`]: a limiter as middleware asks it, with the keys of an extractor.
+//! [`Gate`]: a limiter as middleware asks it, with the keys of an extractor.
 
 use core::hash::Hash;
 
@@ -31,7 +31,7 @@ use super::values::FieldValue;
             a `JointLimiter` needs `.key((..,))` with a tuple of one extractor for each dimension; \
             a `DirectLimiter` needs no key"
 )]
-pub trait Find<W: Extracts<X>, X>: AskedWith<<Self as Find<W, X>>::Keys> + Sized + 'static {
+pub trait Gate<W: Extracts<X>, X>: AskedWith<<Self as Gate<W, X>>::Keys> + Sized + 'static {
     /// The keys of a request.
     type Keys: Hash + Clone + 'static;
 
@@ -77,7 +77,7 @@ mod sealed {
     }
 }
 
-impl<W: Extracts<NoKey>, C: Clock + 'static> Find<W, NoKey> for DirectLimiter<C> {
+impl<W: Extracts<NoKey>, C: Clock + 'static> Gate<W, NoKey> for DirectLimiter<C> {
     type Keys = ();
 
     fn find(_: &NoKey, _: &Missing<W::Key>, _: &W::Head<'_>) -> Result<Option<()>, KeyError> {
@@ -85,7 +85,7 @@ impl<W: Extracts<NoKey>, C: Clock + 'static> Find<W, NoKey> for DirectLimiter<C>
     }
 }
 
-impl<W, X, K, C, F> Find<W, X> for Limiter<K, C, F>
+impl<W, X, K, C, F> Gate<W, X> for Limiter<K, C, F>
 where
     Self: 'static,
     K: Hash + Clone + 'static,
@@ -101,7 +101,7 @@ where
     }
 }
 
-impl<W, X, C, F> Find<W, X> for JointLimiter<<W as Extracts<X>>::Key, C, F>
+impl<W, X, C, F> Gate<W, X> for JointLimiter<<W as Extracts<X>>::Key, C, F>
 where
     Self: 'static,
     C: Clock,
@@ -117,7 +117,7 @@ where
 }
 
 #[cfg(feature = "redis")]
-impl<W, X> Find<W, X> for PolicyLimiter<<W as Extracts<X>>::Key>
+impl<W, X> Gate<W, X> for PolicyLimiter<<W as Extracts<X>>::Key>
 where
     W: Extracts<X, Key: Dimensions>,
     X: JointKeys<W, All = W::Key, Found: Hash + Clone + Send + Sync + StoreKeys + 'static>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::Method;
 use tollgate::{DirectLimiter, JointLimiter, Limiter, Quota};
-use tollgate_tower::{ClientIp, Gate, KeyExtractor, RateLimitLayer, ShadowSwitch, constant, from_head};
+use tollgate_tower::{ClientIp, Gate, KeyExtractor, RateLimitLayer, ShadowSwitch, Tower, constant, from_head};
 
 use crate::layer::support::{Inner, ask, from, get, with};
 
@@ -49,7 +49,7 @@ async fn nothing_is_rejected_in_shadow_mode_and_all_is_charged() {
 /// Of requests that cost 2, 9, 1, 1 and 9 permits, all pass, and the last three would be denied.
 async fn overrules<L, X>(layer: RateLimitLayer<L, X>)
 where
-    L: Gate<X> + Send + Sync + 'static,
+    L: Gate<Tower, X, Keys: Send + Sync> + Send + Sync + 'static,
     X: KeyExtractor + 'static,
 {
     let switch = ShadowSwitch::off();

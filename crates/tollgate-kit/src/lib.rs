@@ -10,6 +10,8 @@ pub mod facade;
 pub mod fuzz;
 pub mod joint;
 pub mod key;
+#[cfg(feature = "limited")]
+pub mod limited;
 pub mod oracle;
 pub mod programs;
 mod quotas;

@@ -59,34 +59,6 @@ fn all_workers_and_connections_share_one_limiter() {
 }
 
 #[test]
-fn header_fields_tell_the_limit_and_the_permits_left() {
-    let (limiter, clock) = direct(3);
-    let limit = RateLimit::new(limiter);
-    let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(hello)));
-    let policy = [item("default", [("q", 3), ("w", 60)])];
-    for remaining in [2, 1, 0] {
-        let answer = server.get("/", &[]);
-        assert_eq!((answer.status, &*answer.body), (200, "hello"));
-        assert_eq!(answer.list("ratelimit-policy"), policy);
-        assert_eq!(answer.list("ratelimit"), [item("default", [("r", remaining), ("t", 60)])]);
-        assert_eq!(answer.field("retry-after"), None);
-    }
-    clock.advance(Duration::from_millis(2_500));
-    let denied = server.get("/", &[]);
-    assert_eq!(denied.status, 429);
-    assert_eq!(denied.list("ratelimit-policy"), policy);
-    assert_eq!(denied.list("ratelimit"), [item("default", [("r", 0), ("t", 58)])]);
-    assert_eq!(denied.field("retry-after"), Some("58"), "57.5 seconds");
-    assert_eq!(denied.field("cache-control"), Some("no-store"));
-    assert_eq!(denied.field("content-type"), Some("application/problem+json"));
-    let body = denied.json();
-    assert_eq!(body["type"], "https://iana.org/assignments/http-problem-types#quota-exceeded");
-    assert_eq!((&body["status"], &body["violated-policies"][0]), (&429.into(), &"default".into()));
-    clock.advance(Duration::from_secs(58));
-    assert_eq!(server.status("/"), 200, "after the time that the answer told");
-}
-
-#[test]
 fn other_header_fields_or_none_can_be_chosen() {
     let (limiter, _) = direct(3);
     let (old, off) = (RateLimit::new(limiter.clone()), RateLimit::new(limiter));

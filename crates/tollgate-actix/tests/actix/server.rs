@@ -88,7 +88,7 @@ fn client() -> ureq::Agent {
 
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    fields: ureq::http::HeaderMap,
+    pub(crate) fields: ureq::http::HeaderMap,
     pub(crate) body: String,
 }
 

@@ -11,6 +11,8 @@ pub mod fuzz;
 pub mod joint;
 pub mod key;
 #[cfg(feature = "limited")]
+pub mod layered;
+#[cfg(feature = "limited")]
 pub mod limited;
 pub mod oracle;
 pub mod programs;

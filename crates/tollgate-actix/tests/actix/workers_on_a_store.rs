@@ -59,11 +59,7 @@ impl Service for Workers {
     }
 
     fn send(&self, fields: &[(&str, &str)]) -> limited::Answer {
-        let Answer { status, fields, body } = self.server.get("/", fields);
-        let field = |(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
-            (name.to_string(), value.to_str().unwrap().to_owned())
-        };
-        limited::Answer { status, fields: fields.iter().map(field).collect(), body }
+        self.server.get("/", fields).into()
     }
 
     fn by_store(&self) -> (u64, u64) {

@@ -9,10 +9,11 @@ use http_body_util::Full;
 use tollgate::MockClock;
 use tollgate_policy::Policy;
 use tollgate_tower::{
-    ClientIp, Gate, Headers, KeyError, PolicyLimiter, RateLimit, RateLimitLayer, ShadowSwitch, Tower, from_head, header,
+    ClientIp, Headers, KeyError, PolicyLimiter, RateLimit, RateLimitLayer, ShadowSwitch, from_head, header,
 };
 
-use crate::layer::support::{Answer, Inner, InnerService, ask, from, get, with};
+use crate::layer::support::{Answer, Inner, InnerService, ask, from, get, served, with};
+use tollgate_kit::layered;
 use tollgate_kit::limited::{self, POLICY, Service, USER};
 use tollgate_kit::redis::{PolicyStore, runtime};
 
@@ -42,21 +43,10 @@ fn field<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
     answer.fields.get(name).map(|value| value.to_str().unwrap())
 }
 
-/// A layer, and a runtime for the requests.
+/// A service behind a layer, and the limiter if it may be on a store.
 struct InFront {
-    ask: Box<dyn Fn(Request<Full<Bytes>>) -> Answer + Send + Sync>,
+    send: layered::Send,
     limiter: Option<Arc<PolicyLimiter<Keys>>>,
-}
-
-impl InFront {
-    fn of<L>(layer: &RateLimitLayer<L, Extractors>) -> Self
-    where
-        L: Gate<Tower, Extractors, Keys: Send + Sync> + Send + Sync,
-    {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let service = Inner::default().behind(layer);
-        Self { ask: Box::new(move |request| runtime.block_on(ask(&service, request))), limiter: None }
-    }
 }
 
 impl Service for InFront {
@@ -64,28 +54,16 @@ impl Service for InFront {
 
     fn start(policy: &Policy) -> Self {
         let limiter = Arc::new(PolicyLimiter::new(policy).unwrap());
-        Self { limiter: Some(Arc::clone(&limiter)), ..Self::of(&RateLimitLayer::new(limiter).key(keys())) }
+        Self { send: served(&RateLimitLayer::new(Arc::clone(&limiter)).key(keys())), limiter: Some(limiter) }
     }
 
     fn by_clock(policy: &Policy, clock: MockClock) -> Self {
         let limiter = policy.builder::<Keys>().unwrap().clock(clock).build().unwrap();
-        Self::of(&RateLimitLayer::new(Arc::new(limiter)).key(keys()))
+        Self { send: served(&RateLimitLayer::new(Arc::new(limiter)).key(keys())), limiter: None }
     }
 
     fn send(&self, fields: &[(&str, &str)]) -> limited::Answer {
-        let with_field = |mut request: Request<Full<Bytes>>, (name, value): &(&str, &str)| {
-            request.headers_mut().append(http::HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
-            request
-        };
-        let answer = (self.ask)(fields.iter().fold(from("192.0.2.1"), with_field));
-        let field = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-            (name.to_string(), value.to_str().unwrap().to_owned())
-        };
-        limited::Answer {
-            status: answer.status.as_u16(),
-            fields: answer.fields.iter().map(field).collect(),
-            body: String::from_utf8(answer.body.to_vec()).unwrap(),
-        }
+        (self.send)("GET", "/", fields)
     }
 
     fn by_store(&self) -> (u64, u64) {

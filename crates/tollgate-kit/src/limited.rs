@@ -26,7 +26,7 @@ pub const USER: &str = "x-tollgate-user";
 /// A service behind the limits of a policy.
 pub trait Service: Sized + Sync {
     /// The body of the service's own answer, or of an admission.
-    const BODY: &str;
+    const BODY: &'static str;
 
     /// A service with this policy, in process or on its store.
     fn start(policy: &Policy) -> Self;

@@ -46,7 +46,7 @@ struct Workers {
 }
 
 impl Service for Workers {
-    const BODY: &str = "hello";
+    const BODY: &'static str = "hello";
 
     fn start(policy: &Policy) -> Self {
         let limiter = Arc::new(PolicyLimiter::new(policy).unwrap());

@@ -14,7 +14,7 @@ fn server(policy: &Policy) -> Server {
 }
 
 impl Service for Authz {
-    const BODY: &str = "{\"admitted\":true}\n";
+    const BODY: &'static str = "{\"admitted\":true}\n";
 
     fn start(policy: &Policy) -> Self {
         Self(Running::start(server(policy)))

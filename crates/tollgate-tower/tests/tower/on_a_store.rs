@@ -50,7 +50,7 @@ struct InFront {
 }
 
 impl Service for InFront {
-    const BODY: &str = "inner";
+    const BODY: &'static str = "inner";
 
     fn start(policy: &Policy) -> Self {
         let limiter = Arc::new(PolicyLimiter::new(policy).unwrap());

@@ -3,7 +3,7 @@
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use super::denial::{Denial, DenialReason};
+use super::denial::{Denial, DenialReason, nanos};
 use crate::texts::texts;
 
 /// The answer to a request: admitted, or denied with the time to wait.
@@ -202,7 +202,29 @@ enum AdmissionKind {
 }
 
 impl Admission {
-    pub(crate) const UNCOUNTED: Self = Self(AdmissionKind::Uncharged);
+    /// An admission without a charge.
+    ///
+    /// ```
+    /// use tollgate::Admission;
+    ///
+    /// assert!(!Admission::UNCOUNTED.is_counted());
+    /// ```
+    pub const UNCOUNTED: Self = Self(AdmissionKind::Uncharged);
+
+    /// An admission with a charge, of a request that may go on after this time: for limiters that
+    /// decide elsewhere, such as on a store.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Admission;
+    ///
+    /// let admission = Admission::after(Duration::from_secs(2));
+    /// assert_eq!((admission.is_counted(), admission.delay()), (true, Duration::from_secs(2)));
+    /// ```
+    #[must_use]
+    pub fn after(delay: Duration) -> Self {
+        Self::delayed(nanos(delay))
+    }
 
     #[inline]
     pub(crate) const fn delayed(delay_ns: u64) -> Self {
@@ -245,7 +267,7 @@ impl Admission {
 
     /// Whether the permits were charged to the key.
     ///
-    /// Requests are admitted without a charge in three cases: at the key cap under
+    /// Limiters in process admit requests without a charge in three cases: at the key cap under
     /// [`AtKeyCap::Admit`](crate::AtKeyCap::Admit), with a key on the [allow
     /// list](crate::Limiter::allow), and in place of a denial in [shadow
     /// mode](crate::LimiterBuilder::shadow).

@@ -59,9 +59,31 @@ impl Denial {
         Self { retry_after_ns, reason, quota, dimension: 0, violated: 1, by_quota, named: 0 }
     }
 
+    /// A denial by quotas: for limiters that decide elsewhere, such as on a store. This quota of this
+    /// dimension decides the wait, and these dimensions deny the request.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Denial;
+    ///
+    /// let denial = Denial::by_quotas(Duration::from_secs(7), (1, 0), [0, 1]);
+    /// assert_eq!((denial.retry_after_secs(), denial.dimension(), denial.quota()), (Some(7), 1, 0));
+    /// assert_eq!(denial.violated().collect::<Vec<_>>(), [0, 1]);
+    /// ```
+    #[must_use]
+    pub fn by_quotas(
+        wait: Duration,
+        (dimension, quota): (usize, usize),
+        violated: impl IntoIterator<Item = usize>,
+    ) -> Self {
+        let violated = violated.into_iter().filter(|dimension| *dimension < 8).fold(0, |bits, one| bits | (1 << one));
+        let denial = Self::new(nanos(wait), DenialReason::Quota, octet(quota));
+        Self { dimension: octet(dimension), violated, by_quota: violated, ..denial }
+    }
+
     /// The same denial, by this dimension of several.
     pub(crate) fn in_dimension(self, dimension: usize) -> Self {
-        let dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
+        let dimension = octet(dimension);
         let violated = 1_u8.checked_shl(dimension.into()).unwrap_or(0);
         let is_for_a_time = self.by_quota > 0 && !self.never_fits();
         Self { dimension, violated, by_quota: if is_for_a_time { violated } else { 0 }, ..self }
@@ -213,6 +235,16 @@ impl Denial {
 /// A time, or [`Duration::MAX`] for never.
 pub(super) const fn duration(ns: u64) -> Duration {
     if ns == Denial::NEVER { Duration::MAX } else { Duration::from_nanos(ns) }
+}
+
+/// The same time in nanoseconds; [`Denial::NEVER`] if it is too long for a number.
+pub(super) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(Denial::NEVER)
+}
+
+/// The index of a dimension or a quota: there are at most eight.
+pub(super) fn octet(index: usize) -> u8 {
+    u8::try_from(index).unwrap_or(u8::MAX)
 }
 
 impl core::fmt::Display for Denial {

@@ -5,7 +5,8 @@ use core::fmt;
 use core::time::Duration;
 
 use super::answer::{Admission, Decision};
-use super::denial::{Denial, duration};
+use super::denial::{Denial, duration, nanos, octet};
+use crate::caps::{MAX_DIMENSIONS, MAX_QUOTAS};
 
 /// A decision with the permits left at the same instant, as response headers show them.
 ///
@@ -76,6 +77,28 @@ pub struct Status {
 }
 
 impl Status {
+    /// A decision on a request of this cost, and what these quotas leave: for limiters that decide
+    /// elsewhere, such as on a store. Quotas that leave less than the cost are violated, if the
+    /// request is denied.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Decision, Denial, QuotaStatus, Status};
+    ///
+    /// let second = Duration::from_secs(1);
+    /// let denied = Decision::Denied(Denial::by_quotas(second, (0, 0), [0]));
+    /// let first = QuotaStatus::new((0, 0), (5, 2, second, second * 2));
+    /// let other = QuotaStatus::new((0, 1), (9, 8, second, second));
+    /// let status = Status::new(denied, 3, [first, other]);
+    /// assert_eq!((status.limit(), status.remaining(), status.retry_after()), (5, 2, Some(second)));
+    /// assert_eq!(status.quotas().map(|left| left.is_violated()).collect::<Vec<_>>(), [true, false]);
+    /// ```
+    pub fn new(decision: Decision, cost: u32, quotas: impl IntoIterator<Item = QuotaStatus>) -> Self {
+        let mut left = PerQuota::NONE;
+        quotas.into_iter().take(MAX_DIMENSIONS * MAX_QUOTAS).for_each(|item| left.push(item));
+        Self { decision, left }.decided(decision, cost)
+    }
+
     /// A placeholder, to be overwritten.
     #[inline]
     pub(crate) const fn nothing() -> Self {
@@ -225,6 +248,28 @@ pub struct QuotaStatus {
 }
 
 impl QuotaStatus {
+    /// What a quota leaves, of this dimension and index: the limit, the permits, the time until there
+    /// are more, and the time until all are free. It is for a [`Status::new`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::QuotaStatus;
+    ///
+    /// let left = QuotaStatus::new((1, 0), (5, 3, Duration::from_secs(2), Duration::from_secs(9)));
+    /// assert_eq!((left.dimension(), left.quota()), (1, 0));
+    /// assert_eq!((left.limit(), left.remaining()), (5, 3));
+    /// assert_eq!((left.next_after().as_secs(), left.reset_after().as_secs()), (2, 9));
+    /// ```
+    #[must_use]
+    pub fn new(
+        (dimension, quota): (usize, usize),
+        (limit, remaining, next_after, reset_after): (u32, u32, Duration, Duration),
+    ) -> Self {
+        let (next_after_ns, reset_after_ns) = (nanos(next_after), nanos(reset_after));
+        let left = Left { limit, remaining, next_after_ns, reset_after_ns };
+        Self { dimension: octet(dimension), quota: octet(quota), is_violated: false, left }
+    }
+
     /// The dimension of the quota, counted from zero; zero of a limiter without dimensions.
     ///
     /// ```
@@ -357,7 +402,7 @@ impl PerQuota {
     /// Goes on with the key of a dimension.
     pub(crate) fn begin(&mut self, dimension: usize) {
         self.from = self.count;
-        self.dimension = u8::try_from(dimension).unwrap_or(u8::MAX);
+        self.dimension = octet(dimension);
     }
 
     /// Takes the numbers of the present key, for those that were there.
@@ -366,13 +411,17 @@ impl PerQuota {
         self.count = self.from;
         self.more.truncate(usize::from(self.count).saturating_sub(INLINE));
         for (quota, left) in (0..).zip(each) {
-            let item = QuotaStatus { dimension: self.dimension, quota, is_violated: false, left };
-            match self.inline.get_mut(usize::from(self.count)) {
-                Some(next) => *next = item,
-                None => self.more.push(item),
-            }
-            self.count += 1;
+            self.push(QuotaStatus { dimension: self.dimension, quota, is_violated: false, left });
         }
+    }
+
+    #[inline]
+    fn push(&mut self, item: QuotaStatus) {
+        match self.inline.get_mut(usize::from(self.count)) {
+            Some(next) => *next = item,
+            None => self.more.push(item),
+        }
+        self.count += 1;
     }
 
     /// Changes the numbers of the key of a dimension.

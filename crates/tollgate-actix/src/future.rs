@@ -11,15 +11,14 @@ use actix_web::Error;
 use actix_web::body::EitherBody;
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
 use pin_project_lite::pin_project;
-use tollgate_http::middleware::{Around, Find, Outcome, RequestCharge, Shared};
+use tollgate_http::middleware::{Around, Gate, Outcome, RequestCharge, Shared};
 
 use crate::answer::Value;
 use crate::charge::{self, tell};
-use crate::gate::Gate;
 use crate::key::{Actix, Head, KeyExtractor};
 
 /// The outcome of a request that waits: in a line, or for a store.
-pub(crate) type Waiting<L, X> = Pin<Box<dyn Future<Output = Outcome<L, <L as Find<Actix, X>>::Keys, Value>>>>;
+pub(crate) type Waiting<L, X> = Pin<Box<dyn Future<Output = Outcome<L, <L as Gate<Actix, X>>::Keys, Value>>>>;
 
 /// The charge of an admitted request.
 type Charge<L, X> = RequestCharge<Actix, L, X>;
@@ -30,7 +29,7 @@ pin_project! {
     pub struct ResponseFuture<S, B, L, X>
     where
         S: Service<ServiceRequest>,
-        L: Gate<X>,
+        L: Gate<Actix, X>,
         X: KeyExtractor,
     {
         #[pin]
@@ -40,7 +39,7 @@ pin_project! {
 
 pin_project! {
     #[project = StateProjection]
-    enum State<S, F, B, L: Gate<X>, X: KeyExtractor> {
+    enum State<S, F, B, L: Gate<Actix, X>, X: KeyExtractor> {
         /// The request waits for its permits, or for a store.
         InLine { waiter: Option<Box<Waiter<S, L, X>>> },
         Inner {
@@ -54,14 +53,14 @@ pin_project! {
 }
 
 /// A request that waits.
-struct Waiter<S, L: Gate<X>, X: KeyExtractor> {
+struct Waiter<S, L: Gate<Actix, X>, X: KeyExtractor> {
     line: Waiting<L, X>,
     service: Rc<S>,
     request: ServiceRequest,
     shared: Arc<Shared<Actix, L, X>>,
 }
 
-impl<S: Service<ServiceRequest>, B, L: Gate<X>, X: KeyExtractor> ResponseFuture<S, B, L, X> {
+impl<S: Service<ServiceRequest>, B, L: Gate<Actix, X>, X: KeyExtractor> ResponseFuture<S, B, L, X> {
     pub(crate) const fn inner(future: S::Future, charge: Option<Charge<L, X>>, around: Around) -> Self {
         Self { state: State::Inner { future, charge, around } }
     }
@@ -85,7 +84,7 @@ impl<S: Service<ServiceRequest>, B, L: Gate<X>, X: KeyExtractor> ResponseFuture<
 impl<S, B, L, X> Future for ResponseFuture<S, B, L, X>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
-    L: Gate<X>,
+    L: Gate<Actix, X>,
     X: KeyExtractor,
 {
     type Output = Result<ServiceResponse<EitherBody<B>>, Error>;
@@ -135,7 +134,7 @@ where
     }
 }
 
-impl<S: Service<ServiceRequest>, B, L: Gate<X>, X: KeyExtractor> fmt::Debug for ResponseFuture<S, B, L, X> {
+impl<S: Service<ServiceRequest>, B, L: Gate<Actix, X>, X: KeyExtractor> fmt::Debug for ResponseFuture<S, B, L, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_own = matches!(self.state, State::Own { .. });
         f.debug_struct("ResponseFuture").field("is_own", &is_own).finish_non_exhaustive()

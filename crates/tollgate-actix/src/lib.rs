@@ -7,7 +7,6 @@ mod client;
 mod denied;
 mod failed;
 mod future;
-mod gate;
 mod handler;
 mod key;
 mod limit;
@@ -19,7 +18,6 @@ pub use client::Client;
 pub use denied::Denied;
 pub use failed::LimitedError;
 pub use future::ResponseFuture;
-pub use gate::Gate;
 pub use handler::{Charge, Fields, Rejected};
 pub use key::{
     Actix, ClientIp, Head, Header, KeyExtractor, MatchedRoute, PathKey, Route, from_head, header, matched_path,
@@ -30,7 +28,7 @@ pub use rejection::Rejection;
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
 #[doc(inline)]
 pub use tollgate_http::middleware::extractors::*;
-pub use tollgate_http::middleware::{Admitted, AtOnce, KeyError, Missing, ShadowSwitch};
+pub use tollgate_http::middleware::{Admitted, AtOnce, Gate, KeyError, Missing, ShadowSwitch};
 #[cfg(feature = "redis")]
 pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::{Error, Responder};
-use tollgate_http::middleware::{AtOnce, Limits, NoKey, Shared};
+use tollgate_http::middleware::{AtOnce, Gate, Limits, NoKey, Shared};
 
 use crate::answer::Value;
 use crate::answered::AnswerHead;
-use crate::gate::Gate;
 use crate::key::{Actix, Head, KeyExtractor};
 use crate::middleware::RateLimitMiddleware;
 use crate::rejection::Rejection;
@@ -50,7 +49,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     pub fn key<Y>(self, extractor: Y) -> RateLimit<L, Y>
     where
         Y: KeyExtractor,
-        L: Gate<Y>,
+        L: Gate<Actix, Y>,
     {
         RateLimit { shared: Arc::new(self.shared.with_key(extractor)) }
     }
@@ -142,7 +141,7 @@ impl<S, B, L, X> Transform<S, ServiceRequest> for RateLimit<L, X>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
     B: MessageBody,
-    L: Gate<X>,
+    L: Gate<Actix, X>,
     X: KeyExtractor,
 {
     type Response = ServiceResponse<EitherBody<B>>;

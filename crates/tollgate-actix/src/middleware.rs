@@ -8,11 +8,10 @@ use std::sync::Arc;
 use actix_web::Error;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
-use tollgate_http::middleware::{Judgement, NoKey, Shared};
+use tollgate_http::middleware::{Gate, Judgement, NoKey, Shared};
 
 use crate::charge::tell;
 use crate::future::{ResponseFuture, Waiting};
-use crate::gate::Gate;
 use crate::key::{Actix, Head, KeyExtractor};
 
 /// The middleware of one worker. [`RateLimit`](crate::RateLimit) makes it and shares its limiter.
@@ -32,7 +31,7 @@ impl<S, L, X: KeyExtractor> RateLimitMiddleware<S, L, X> {
     fn wait<B>(&self, request: ServiceRequest, outcome: Waiting<L, X>) -> ResponseFuture<S, B, L, X>
     where
         S: Service<ServiceRequest>,
-        L: Gate<X>,
+        L: Gate<Actix, X>,
     {
         ResponseFuture::in_line(Rc::clone(&self.inner), request, outcome, Arc::clone(&self.shared))
     }
@@ -42,7 +41,7 @@ impl<S, B, L, X> Service<ServiceRequest> for RateLimitMiddleware<S, L, X>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
     B: MessageBody,
-    L: Gate<X>,
+    L: Gate<Actix, X>,
     X: KeyExtractor,
 {
     type Response = ServiceResponse<EitherBody<B>>;

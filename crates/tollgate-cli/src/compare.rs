@@ -53,7 +53,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
             match verdict {
                 Verdict::Admitted { delay_ns } => granted.add(&log, event, delay_ns),
                 Verdict::Denied(denial) => {
-                    waits.push(u64::try_from(denial.retry_after.as_nanos()).unwrap_or(u64::MAX));
+                    waits.push(u64::try_from(denial.retry_after().as_nanos()).unwrap_or(u64::MAX));
                 }
                 Verdict::NeverPasses => {}
             }

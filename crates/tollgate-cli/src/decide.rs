@@ -95,11 +95,10 @@ impl InProcess {
         let log_clock = self.log_clock.as_mut().ok_or(RunError::LogTooLong)?;
         self.clock.set(log_clock.reading_at(event.time).ok_or(RunError::LogTooLong)?);
         Ok(match self.limiter.decide(keys, event.cost) {
-            Some(Decision::Admitted(admission)) => Verdict::admitted(admission.delay()),
             Some(Decision::Denied(denial)) if denial.reason() == DenialReason::KeyCap && !plan.has_key_cap() => {
                 return Err(RunError::TooManyKeys);
             }
-            Some(Decision::Denied(denial)) => Verdict::Denied(denial.into()),
+            Some(decision) => decision.into(),
             None => Verdict::NeverPasses,
         })
     }

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use tollgate::DenialReason;
+use tollgate::{Denial, DenialReason};
 
 use crate::errors::RunError;
 use crate::events::Event;
 use crate::key::KeyText;
 use crate::log::Log;
-use crate::outcome::{Denied, Verdict};
+use crate::outcome::Verdict;
 use crate::plan::{Plan, quota_in_words};
 use crate::time;
 
@@ -59,7 +59,7 @@ impl<'a> DecisionsFile<'a> {
             }
             Verdict::Denied(denial) => {
                 (dimension, quota, in_the_way) = self.reasons(denial);
-                ("0", denial.retry_after.as_nanos().to_string())
+                ("0", denial.retry_after().as_nanos().to_string())
             }
             Verdict::NeverPasses => ("0", String::new()),
         };
@@ -67,12 +67,12 @@ impl<'a> DecisionsFile<'a> {
         self.write([&time, &key, allowed, &retry_after], [&delay, &dimension, &quota, &in_the_way])
     }
 
-    fn reasons(&self, denial: Denied) -> (String, String, String) {
-        let decider = &self.plan.dimensions[denial.dimension];
-        let quota = match denial.reason {
+    fn reasons(&self, denial: Denial) -> (String, String, String) {
+        let decider = &self.plan.dimensions[denial.dimension()];
+        let quota = match denial.reason() {
             DenialReason::KeyCap => "key cap".to_owned(),
             DenialReason::Penalty => "penalty".to_owned(),
-            _ => quota_in_words(&decider.quotas[denial.quota]),
+            _ => quota_in_words(&decider.quotas[denial.quota()]),
         };
         let all: Vec<&str> = denial.violated().map(|at| self.plan.dimensions[at].name.as_str()).collect();
         (decider.name.clone(), quota, all.join(" + "))

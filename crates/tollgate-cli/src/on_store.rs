@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
 use tokio::runtime::{Builder, Runtime};
-use tollgate::{DenialReason, MockClock};
+use tollgate::MockClock;
 use tollgate_policy::{Given, Policy};
-use tollgate_redis::{BuildError, Decision, OnFailure, RedisJointLimiter, Secret, Store, StoreError};
+use tollgate_redis::{BuildError, OnFailure, RedisJointLimiter, Secret, Store, StoreError};
 
 use crate::errors::RunError;
 use crate::events::Event;
-use crate::outcome::{Denied, Verdict, marked};
+use crate::outcome::Verdict;
 use crate::terminal;
 use crate::text::harmless;
 
@@ -80,14 +80,7 @@ impl OnStore {
         }
         let keys: Vec<Option<&[u8]>> = texts.iter().map(|text| text.map(str::as_bytes)).collect();
         match self.runtime.block_on(self.limiter.try_acquire_n(&keys, event.cost)) {
-            Ok(Decision::Admitted(admission)) => Ok(Verdict::admitted(admission.delay())),
-            Ok(Decision::Denied(denial)) => Ok(Verdict::Denied(Denied {
-                retry_after: denial.retry_after(),
-                reason: DenialReason::Quota,
-                dimension: denial.dimension(),
-                quota: denial.quota(),
-                violated: marked(denial.violated()),
-            })),
+            Ok(decided) => Ok((*decided).into()),
             Err(StoreError::CostExceedsLimit { .. }) => Ok(Verdict::NeverPasses),
             Err(error) => Err(RunError::Store(error.to_string())),
         }

@@ -1,8 +1,6 @@
 //! What the limiter would have answered, and what became of all requests.
 
-use core::time::Duration;
-
-use tollgate::{Denial, DenialReason, MAX_DIMENSIONS};
+use tollgate::{Decision, Denial, DenialReason};
 
 use crate::log::Log;
 use crate::plan::{Dimension, Plan};
@@ -14,48 +12,9 @@ pub(crate) enum Verdict {
         /// The wait in a queue.
         delay_ns: u64,
     },
-    Denied(Denied),
+    Denied(Denial),
     /// The cost is more than the limit: denied however long one waits.
     NeverPasses,
-}
-
-/// A denial, by a limiter in process or on a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Denied {
-    pub(crate) retry_after: Duration,
-    pub(crate) reason: DenialReason,
-    /// The dimension and the quota that decide the wait.
-    pub(crate) dimension: usize,
-    pub(crate) quota: usize,
-    /// Whether each dimension is in the way.
-    pub(crate) violated: [bool; MAX_DIMENSIONS],
-}
-
-impl Denied {
-    /// The dimensions that are in the way.
-    pub(crate) fn violated(&self) -> impl Iterator<Item = usize> {
-        let violated = self.violated;
-        (0..MAX_DIMENSIONS).filter(move |dimension| violated[*dimension])
-    }
-}
-
-/// Marks dimensions.
-pub(crate) fn marked(dimensions: impl Iterator<Item = usize>) -> [bool; MAX_DIMENSIONS] {
-    let mut marked = [false; MAX_DIMENSIONS];
-    dimensions.for_each(|dimension| marked[dimension] = true);
-    marked
-}
-
-impl From<Denial> for Denied {
-    fn from(denial: Denial) -> Self {
-        Self {
-            retry_after: denial.retry_after(),
-            reason: denial.reason(),
-            dimension: denial.dimension(),
-            quota: denial.quota(),
-            violated: marked(denial.violated()),
-        }
-    }
 }
 
 /// A verdict without its reasons.
@@ -67,15 +26,22 @@ pub(crate) enum Answer {
 }
 
 impl Verdict {
-    pub(crate) fn admitted(delay: Duration) -> Self {
-        Self::Admitted { delay_ns: u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX) }
-    }
-
     pub(crate) fn answer(self) -> Answer {
         match self {
             Self::Admitted { .. } => Answer::Admitted,
             Self::Denied(_) => Answer::Denied,
             Self::NeverPasses => Answer::TooBig,
+        }
+    }
+}
+
+impl From<Decision> for Verdict {
+    fn from(decision: Decision) -> Self {
+        match decision {
+            Decision::Admitted(admission) => {
+                Self::Admitted { delay_ns: u64::try_from(admission.delay().as_nanos()).unwrap_or(u64::MAX) }
+            }
+            Decision::Denied(denial) => Self::Denied(denial),
         }
     }
 }
@@ -175,12 +141,12 @@ impl Outcome {
             }
             Verdict::Denied(denial) => {
                 in_the_way = denial.violated().fold(0, |bits, dimension| bits | 1 << dimension);
-                let decider = &mut self.dimensions[denial.dimension];
+                let decider = &mut self.dimensions[denial.dimension()];
                 decider.decided += 1;
-                match denial.reason {
+                match denial.reason() {
                     DenialReason::KeyCap => decider.at_key_cap += 1,
                     DenialReason::Penalty => decider.by_penalty += 1,
-                    _ => decider.by_quota[denial.quota] += 1,
+                    _ => decider.by_quota[denial.quota()] += 1,
                 }
             }
             Verdict::NeverPasses => {}

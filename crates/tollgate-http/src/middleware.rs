@@ -2,7 +2,7 @@
 //! actix-web are built on it.
 //!
 //! [`Framework`] has the head of a request in the types of a framework, and [`Middleware`] its own
-//! answers. Over them, [`Shared`] judges a request: an [`Extractor`] finds the key, [`Find`] those of
+//! answers. Over them, [`Shared`] judges a request: an [`Extractor`] finds the key, [`Gate`] those of
 //! a limiter, and [`Limits`] is asked with them. The outcome has no types of a framework. An admitted
 //! request has a [`Charge`], which is settled when the response is there. A denied request has the
 //! parts of its answer.
@@ -32,6 +32,7 @@
 mod adapter;
 mod admitted;
 mod around;
+mod by_dimension;
 mod cache;
 mod charge;
 mod each_tuple;
@@ -64,9 +65,10 @@ mod waits;
 pub use adapter::Middleware;
 pub use admitted::Admitted;
 pub use around::Around;
+pub use by_dimension::{ByDimension, Ruling};
 pub use charge::Charge;
 pub use fields::{write_denied, write_no_store, write_told};
-pub use find::Find;
+pub use find::Gate;
 pub use gate::joint::JointKey;
 pub use gate::{AskedWith, AtOnce};
 pub use inner::Options;

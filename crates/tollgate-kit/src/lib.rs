@@ -11,6 +11,10 @@ pub mod facade;
 pub mod fuzz;
 pub mod joint;
 pub mod key;
+#[cfg(feature = "limited")]
+pub mod layered;
+#[cfg(feature = "limited")]
+pub mod limited;
 pub mod oracle;
 pub mod phases;
 pub mod programs;

@@ -18,6 +18,29 @@ const PROGRAM: &str = "TOLLGATE_REDIS_SERVER";
 /// The key from which a server of tests reads its time.
 pub const TIME: &str = "time-of-tests";
 
+/// A server for the `[store]` of policies, and the secret of those who ask it.
+pub struct PolicyStore {
+    redis: Server,
+    folder: tempfile::TempDir,
+}
+
+impl PolicyStore {
+    /// `None`, and a loud line, if there is no program.
+    pub fn start() -> Option<Self> {
+        let store = Self { redis: Server::start(&[])?, folder: tempfile::tempdir().expect("a folder") };
+        std::fs::write(store.folder.path().join("secret"), "the secret of all nodes\n").expect("a file");
+        Some(store)
+    }
+
+    /// The dimensions there, with these lines in the `[store]`. A busy machine takes its time.
+    pub fn policy(&self, more: &str, dimensions: &str) -> String {
+        let secret = self.folder.path().join("secret");
+        let (url, secret) = (self.redis.address(), secret.display());
+        let breaker = "breaker = { failures = 3, pause = \"1h\" }\ntimeout = \"20s\"";
+        format!("[store]\nurl = \"{url}\"\nsecret = {{ file = \"{secret}\" }}\n{breaker}\n{more}\n{dimensions}")
+    }
+}
+
 pub struct Server {
     child: Process,
     folder: tempfile::TempDir,

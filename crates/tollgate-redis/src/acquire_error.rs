@@ -3,9 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
-use tollgate::JointError;
+use tollgate::{Denial, JointError};
 
-use crate::decision::Denial;
 use crate::error::StoreError;
 
 /// A [`PolicyLimiter`](crate::PolicyLimiter) did not admit a request. (Feature `policy`.)
@@ -24,10 +23,8 @@ use crate::error::StoreError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// It was denied in process.
-    Denied(tollgate::Denial),
-    /// It was denied on the store, or while the store is away.
-    DeniedOnStore(Denial),
+    /// It was denied: in process, on the store, or while the store is away.
+    Denied(Denial),
     /// It was not decided in process: it can never be admitted, or has no key.
     InProcess(JointError),
     /// It was not decided on the store: it can never be admitted, or the store is away.
@@ -48,7 +45,6 @@ impl AcquireError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Denied(denial) => Some(denial.retry_after()).filter(|wait| *wait < Duration::MAX),
-            Self::DeniedOnStore(denial) => Some(denial.retry_after()),
             Self::InProcess(_) | Self::Store(_) => None,
         }
     }
@@ -59,7 +55,6 @@ impl AcquireError {
     pub const fn retry_after_secs(&self) -> Option<u64> {
         match self {
             Self::Denied(denial) => denial.retry_after_secs(),
-            Self::DeniedOnStore(denial) => Some(denial.retry_after_secs()),
             Self::InProcess(_) | Self::Store(_) => None,
         }
     }
@@ -69,7 +64,6 @@ impl fmt::Display for AcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Denied(denial) => write!(f, "{denial}"),
-            Self::DeniedOnStore(denial) => write!(f, "{denial}"),
             Self::InProcess(error) => write!(f, "{error}"),
             Self::Store(error) => write!(f, "{error}"),
         }
@@ -88,4 +82,4 @@ macro_rules! wraps {
     };
 }
 
-wraps!(Denied(tollgate::Denial), DeniedOnStore(Denial), InProcess(JointError), Store(StoreError));
+wraps!(Denied(Denial), InProcess(JointError), Store(StoreError));

@@ -11,9 +11,9 @@ use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
+use tollgate::Denial;
 
 use crate::asked::Asked;
-use crate::decision::{DecidedBy, Denial};
 
 /// Clocks differ in rate by less than 500 in a million.
 const LEFT_OUT: u32 = 2_000;
@@ -49,16 +49,17 @@ impl Cache {
         let slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = slot.as_ref().filter(|entry| entry.keys == keys && entry.cost <= cost)?;
         let now = Instant::now();
-        let wait = entry.passes.saturating_duration_since(now);
-        (now < entry.until).then_some(Denial { wait, by: DecidedBy::CachedDenial, ..entry.denial })
+        let (wait, denial) = (entry.passes.saturating_duration_since(now), entry.denial);
+        let decides = (denial.dimension(), denial.quota());
+        (now < entry.until).then(|| Denial::by_quotas(wait, decides, denial.violated()))
     }
 
     /// Keeps a denial of a request that was sent at this time, if its wait is long enough.
     pub(crate) fn keep(&self, asked: &[Asked], cost: u32, sent_at: Instant, denial: Denial) {
         let Some((keys, slot)) = self.slot(asked) else { return };
         let now = Instant::now();
-        let certain = certain(denial.wait);
-        let (Some(until), Some(passes)) = (sent_at.checked_add(certain), now.checked_add(denial.wait)) else { return };
+        let wait = denial.retry_after();
+        let (Some(until), Some(passes)) = (sent_at.checked_add(certain(wait)), now.checked_add(wait)) else { return };
         if now < until {
             let entry = Entry { keys, cost, until, passes, denial };
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(entry);
@@ -102,7 +103,7 @@ mod tests {
     const WAIT: Duration = Duration::from_secs(10);
 
     fn denial() -> Denial {
-        Denial { wait: WAIT, dimension: 0, quota: 1, violated: 1, by: DecidedBy::Store }
+        Denial::by_quotas(WAIT, (0, 1), [0])
     }
 
     #[tokio::test(start_paused = true)]
@@ -112,7 +113,7 @@ mod tests {
         tokio::time::advance(Duration::from_secs(4)).await;
         cache.keep(&key, 2, sent_at, denial());
         let found = cache.find(&key, 2).unwrap();
-        assert_eq!((found.retry_after(), found.quota(), found.decided_by()), (WAIT, 1, DecidedBy::CachedDenial));
+        assert_eq!((found.retry_after(), found.quota()), (WAIT, 1));
         assert!(cache.find(&key, 5).is_some());
         assert!(cache.find(&key, 1).is_none(), "less may fit");
         assert!(cache.find(&[(0, KeyDigest(15))], 2).is_none(), "another key in the same slot");

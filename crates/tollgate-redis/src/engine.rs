@@ -8,25 +8,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use redis::Value;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate::{Algorithm, AtKeyCap, Quota, format_duration};
+use tollgate::{Admission, Algorithm, AtKeyCap, Decision, Denial, Quota, QuotaStatus, Status, format_duration};
 
 use crate::asked::{Asked, Request};
 use crate::cache::Cache;
 use crate::call_error::CallError;
 use crate::counts::Counters;
-use crate::decision::{Admission, DecidedBy, Decision, Denial};
+use crate::decision::{Decided, DecidedBy};
 use crate::digest::KeyDigest;
 use crate::error::{BuildError, Cause, StoreError, Unavailable};
 use crate::failure::{Fallback, OnFailure};
 use crate::lease::Leases;
 use crate::plan::{Dimension, Shared, plan};
 use crate::receipt::{Charges, Receipt};
-use crate::reply::{Left, Reply};
+use crate::reply::{Denied, Left, Reply};
 use crate::script::Argument;
-use crate::status::{QuotaStatus, Status};
 use crate::store::{Store, check_word};
 use crate::task::{in_task, stopped};
-use crate::waiters::Flights;
+use crate::waiters::{Answer, Flights};
 
 /// What a limiter does besides asking.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,13 +61,13 @@ impl Engine {
         self: &Arc<Self>,
         asked: &[Asked],
         request: Request,
-        work: impl Future<Output = Result<Status, StoreError>> + Send + 'static,
-    ) -> Result<Status, StoreError> {
+        work: impl Future<Output = Result<Decided<Status>, StoreError>> + Send + 'static,
+    ) -> Result<Decided<Status>, StoreError> {
         let (sender, receiver) = oneshot::channel();
         let engine = Arc::clone(self);
         tokio::spawn(async move {
             if let Err(answer) = sender.send(work.await) {
-                engine.abandon(request, answer.map(Status::into_decision));
+                engine.abandon(request, answer.map(decision_of));
             }
         });
         let answer = receiver.await.unwrap_or_else(|_| Err(self.undecided(request, 1, stopped())));
@@ -116,13 +115,17 @@ impl Engine {
         Err(StoreError::WrongKeys { keys: keys.len(), dimensions: self.dimensions.len() })
     }
 
-    pub(crate) async fn decide(self: &Arc<Self>, asked: &[Asked], request: Request) -> Result<Status, StoreError> {
+    pub(crate) async fn decide(
+        self: &Arc<Self>,
+        asked: &[Asked],
+        request: Request,
+    ) -> Result<Decided<Status>, StoreError> {
         self.check_cost(asked, request.cost)?;
         if !request.charges || request.tells || request.cost == 0 {
             return self.decide_alone(asked, request).await;
         }
         if let Some(denial) = self.cached_denial(asked, request.cost) {
-            return Ok(Status { decision: Decision::Denied(denial), quotas: vec![] });
+            return Ok(bare(denied_by_cache(denial)));
         }
         if let Some(taking) = self.begin_taking(asked, request.cost) {
             return self.take(asked, request.cost, taking).await;
@@ -135,12 +138,15 @@ impl Engine {
         if asked.iter().any(has_queue) {
             return self.decide_alone(asked, request).await;
         }
-        let decision = self.decide_together(asked, request.cost).await?;
-        Ok(Status { decision, quotas: vec![] })
+        self.decide_together(asked, request.cost).await.map(bare)
     }
 
     /// Decides a request, with what is left as far as it is known, and without a call if possible.
-    pub(crate) async fn decide_known(self: &Arc<Self>, asked: &[Asked], cost: u32) -> Result<Status, StoreError> {
+    pub(crate) async fn decide_known(
+        self: &Arc<Self>,
+        asked: &[Asked],
+        cost: u32,
+    ) -> Result<Decided<Status>, StoreError> {
         self.check_cost(asked, cost)?;
         if cost > 0 {
             if let Some(status) = self.spend_status(asked, cost) {
@@ -162,13 +168,12 @@ impl Engine {
     }
 
     /// A cached denial knows the quota that decides its wait.
-    fn known_denial(&self, denial: Denial, cost: u32) -> Status {
-        let Denial { wait, dimension, quota, .. } = denial;
+    fn known_denial(&self, denial: Denial, cost: u32) -> Decided<Status> {
+        let (wait, dimension, quota) = (denial.retry_after(), denial.dimension(), denial.quota());
         let limit = self.dimensions[dimension].quotas.get(quota).map_or(0, Quota::limit);
         // More than that would admit it.
-        let remaining = cost.saturating_sub(1);
-        let left = QuotaStatus { dimension, quota, limit, remaining, next_after: wait, reset_after: wait };
-        Status { decision: Decision::Denied(denial), quotas: vec![left] }
+        let left = QuotaStatus::new((dimension, quota), (limit, cost.saturating_sub(1), wait, wait));
+        denied_by_cache(denial).map(|decision| Status::new(decision, cost, [left]))
     }
 
     /// The denial of a request, if it is certain without the store.
@@ -183,46 +188,43 @@ impl Engine {
         self: &Arc<Self>,
         asked: &[Asked],
         request: Request,
-    ) -> Result<Status, StoreError> {
+    ) -> Result<Decided<Status>, StoreError> {
         let (engine, its) = (Arc::clone(self), asked.to_vec());
         let work = async move {
             let answer = engine.ask(&its, request, 1).await;
             let (sent_at, reply) = answer.map_err(|error| engine.undecided(request, 1, error))?;
-            let quotas = if request.tells { engine.quotas(&its, &reply.left) } else { vec![] };
-            let decision = engine.decision(&its, request, &reply, reply.granted > 0);
-            engine.note(&its, request, sent_at, &decision);
-            Ok(Status { decision, quotas })
+            Ok(engine.status(&its, request, sent_at, &reply))
         };
         self.decide_by_task(asked, request, work).await
     }
 
     /// Decides so many requests of the same cost by one call, in the task of the caller.
-    pub(crate) async fn decide_many(
-        &self,
-        asked: &[Asked],
-        cost: u32,
-        times: usize,
-    ) -> Vec<Result<Decision, StoreError>> {
+    pub(crate) async fn decide_many(&self, asked: &[Asked], cost: u32, times: usize) -> Vec<Answer> {
         let request = Request { cost, charges: true, tells: false };
         let reply = self.ask(asked, request, times as u64).await;
         let reply = reply.map_err(|error| self.undecided(request, times as u64, error));
         let each = (0..times as u64).map(|number| {
             let (sent_at, reply) = reply.as_ref().map_err(StoreError::clone)?;
-            let decision = self.decision(asked, request, reply, number < reply.granted);
-            self.note(asked, request, *sent_at, &decision);
-            Ok(decision)
+            Ok(self.decision(asked, request, (*sent_at, reply), number < reply.granted))
         });
         each.collect()
     }
 
+    /// The answer to a single request, noted.
+    pub(crate) fn status(&self, asked: &[Asked], request: Request, sent_at: Instant, reply: &Reply) -> Decided<Status> {
+        let decided = self.decision(asked, request, (sent_at, reply), reply.granted > 0);
+        let quotas = if request.tells { self.quotas(asked, &reply.left) } else { vec![] };
+        decided.map(|decision| Status::new(decision, request.cost, quotas))
+    }
+
     /// Counts a decision of the store, and keeps a denial.
-    pub(crate) fn note(&self, asked: &[Asked], request: Request, sent_at: Instant, decision: &Decision) {
+    fn note(&self, asked: &[Asked], request: Request, sent_at: Instant, decision: Decision) {
         match decision {
             _ if !request.charges => {}
             Decision::Admitted(_) => self.counters.admitted.add(),
             Decision::Denied(denial) => {
                 self.counters.denied.add();
-                self.cache.keep(asked, request.cost, sent_at, *denial);
+                self.cache.keep(asked, request.cost, sent_at, denial);
             }
         }
     }
@@ -239,8 +241,8 @@ impl Engine {
     }
 
     /// Counts an answer whose caller went away.
-    pub(crate) fn abandon(&self, request: Request, answer: Result<Decision, StoreError>) {
-        if request.charges && matches!(answer, Ok(Decision::Admitted(_))) {
+    pub(crate) fn abandon(&self, request: Request, answer: Answer) {
+        if request.charges && answer.is_ok_and(|decided| decided.is_admitted()) {
             self.counters.abandoned.add();
         }
     }
@@ -251,7 +253,7 @@ impl Engine {
         asked: &[Asked],
         request: Request,
         error: StoreError,
-    ) -> Result<Status, StoreError> {
+    ) -> Result<Decided<Status>, StoreError> {
         let StoreError::Unavailable(unavailable) = &error else { return Err(error) };
         // That is no matter of being away.
         if unavailable.cause() == Cause::OtherSlot {
@@ -306,26 +308,33 @@ impl Engine {
         );
     }
 
-    pub(crate) fn decision(&self, asked: &[Asked], request: Request, reply: &Reply, is_admitted: bool) -> Decision {
-        if is_admitted {
+    /// The answer to one of the requests that a reply is about, noted.
+    fn decision(
+        &self,
+        asked: &[Asked],
+        request: Request,
+        (sent_at, reply): (Instant, &Reply),
+        is_admitted: bool,
+    ) -> Decided<Decision> {
+        let (decision, receipt) = if is_admitted {
             let charges = asked.iter().zip(&reply.at).map(|(&(dimension, key), &at)| (dimension, key, at));
             let charges = Charges::Several(charges.collect());
             let cost = if request.charges { request.cost } else { 0 };
             let receipt = Receipt { limiter: self.id, cost, charges };
-            return Decision::Admitted(Admission::new(receipt, reply.delay, DecidedBy::Store));
-        }
-        let denied = reply.denied;
+            (Decision::Admitted(Admission::after(reply.delay)), receipt)
+        } else {
+            (Decision::Denied(self.denial(asked, reply.denied)), Receipt::nothing())
+        };
+        self.note(asked, request, sent_at, decision);
+        Decided::new(decision, DecidedBy::Store, receipt)
+    }
+
+    fn denial(&self, asked: &[Asked], denied: Denied) -> Denial {
         let dimension_of = |place: usize| asked.get(place).map_or(0, |&(dimension, _)| dimension);
         let dimension = dimension_of(denied.place);
-        let order = &self.dimensions[dimension].order;
+        let quota = self.dimensions[dimension].order.get(denied.quota).copied().unwrap_or(0);
         let violated = (0..asked.len()).filter(|place| denied.violated & (1 << place) != 0);
-        Decision::Denied(Denial {
-            wait: denied.wait,
-            dimension,
-            quota: order.get(denied.quota).copied().unwrap_or(0),
-            violated: violated.fold(0, |bits, place| bits | (1 << dimension_of(place))),
-            by: DecidedBy::Store,
-        })
+        Denial::by_quotas(denied.wait, (dimension, quota), violated.map(dimension_of))
     }
 
     /// What each quota leaves, in the order in which the quotas were given.
@@ -334,16 +343,11 @@ impl Engine {
             let its = &self.dimensions[dimension];
             its.order.iter().map(move |&quota| (dimension, quota, its.quotas[quota].limit()))
         });
-        let told = in_order.zip(left).map(|((dimension, quota, limit), left)| QuotaStatus {
-            dimension,
-            quota,
-            limit,
-            remaining: left.remaining,
-            next_after: left.next_after,
-            reset_after: left.reset_after,
+        let told = in_order.zip(left).map(|((dimension, quota, limit), left)| {
+            QuotaStatus::new((dimension, quota), (limit, left.remaining, left.next_after, left.reset_after))
         });
         let mut quotas: Vec<QuotaStatus> = told.collect();
-        quotas.sort_by_key(|left| (left.dimension, left.quota));
+        quotas.sort_by_key(|left| (left.dimension(), left.quota()));
         quotas
     }
 
@@ -426,6 +430,20 @@ impl Engine {
             _ => protocol(charges),
         }
     }
+}
+
+/// The decision alone.
+pub(crate) fn decision_of(decided: Decided<Status>) -> Decided<Decision> {
+    decided.map(|status| status.decision())
+}
+
+/// A decision whose permits left are not asked for.
+fn bare(decided: Decided<Decision>) -> Decided<Status> {
+    decided.map(|decision| Status::new(decision, 0, []))
+}
+
+fn denied_by_cache(denial: Denial) -> Decided<Decision> {
+    Decided::uncharged(Decision::Denied(denial), DecidedBy::CachedDenial)
 }
 
 fn protocol(charges: bool) -> StoreError {

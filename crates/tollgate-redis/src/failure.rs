@@ -1,13 +1,13 @@
 //! [`OnFailure`]: what a limiter does while its store is away.
 
-use tollgate::{Algorithm, AtKeyCap, JointLimiter, Quota};
+use core::time::Duration;
+
+use tollgate::{Admission, Algorithm, AtKeyCap, Decision, JointLimiter, Quota, QuotaStatus, Status};
 
 use crate::asked::{Asked, Request};
-use crate::decision::{Admission, DecidedBy, Decision, Denial};
+use crate::decision::{Decided, DecidedBy};
 use crate::error::BuildError;
 use crate::plan::Dimension;
-use crate::receipt::Receipt;
-use crate::status::{QuotaStatus, Status};
 
 /// What a limiter does with requests that its store does not decide.
 ///
@@ -38,7 +38,7 @@ pub enum OnFailure {
     #[default]
     Refuse,
     /// Fail open: the request is admitted without a charge. There is no bound.
-    /// [`Admission::is_counted`] tells.
+    /// [`Admission::is_counted`] tells, and [`DecidedBy::Nobody`].
     Admit,
     /// Fall back: a limiter in this process decides, with the share of one node of each limit. A
     /// window that spans a change holds at most N permits of the store and N of all nodes, together
@@ -81,7 +81,12 @@ impl Fallback {
     }
 
     /// The answer to a request that the store does not decide; `None` if there is none.
-    pub(crate) fn decide(&self, dimensions: &[Dimension], asked: &[Asked], request: Request) -> Option<Status> {
+    pub(crate) fn decide(
+        &self,
+        dimensions: &[Dimension],
+        asked: &[Asked],
+        request: Request,
+    ) -> Option<Decided<Status>> {
         match self {
             Self::Refuse => None,
             // What is left is not known.
@@ -89,16 +94,12 @@ impl Fallback {
             Self::Admit => {
                 let all = asked.iter().flat_map(|&(dimension, _)| {
                     let quotas = dimensions[dimension].quotas.iter().enumerate();
-                    quotas.map(move |(quota, it)| QuotaStatus {
-                        dimension,
-                        quota,
-                        limit: it.limit(),
-                        remaining: it.limit(),
-                        ..QuotaStatus::default()
+                    quotas.map(move |(quota, it)| {
+                        QuotaStatus::new((dimension, quota), (it.limit(), it.limit(), Duration::ZERO, Duration::ZERO))
                     })
                 });
-                let admission = Admission::without_receipt(DecidedBy::Nobody, core::time::Duration::ZERO);
-                Some(Status { decision: Decision::Admitted(admission), quotas: all.collect() })
+                let status = Status::new(Decision::Admitted(Admission::UNCOUNTED), request.cost, all);
+                Some(Decided::uncharged(status, DecidedBy::Nobody))
             }
             Self::Local(limiter) => {
                 let mut keys: Vec<Option<u128>> = vec![None; dimensions.len()];
@@ -110,34 +111,19 @@ impl Fallback {
                     false => limiter.peek_n(&*keys, request.cost),
                 };
                 // A cost above the share is never admitted here, so the store's answer stands.
-                status.ok().map(|status| told(&status))
+                let status = status.ok()?;
+                // What is left of the share, under the limit of all nodes.
+                let quotas = status.quotas().map(|left| {
+                    let (dimension, quota) = (left.dimension(), left.quota());
+                    let limit = dimensions[dimension].quotas[quota].limit();
+                    let numbers = (limit, left.remaining(), left.next_after(), left.reset_after());
+                    QuotaStatus::new((dimension, quota), numbers)
+                });
+                let status = Status::new(status.decision(), request.cost, quotas);
+                Some(Decided::uncharged(status, DecidedBy::Local))
             }
         }
     }
-}
-
-fn told(status: &tollgate::Status) -> Status {
-    let decision = match status.decision() {
-        tollgate::Decision::Admitted(admission) => {
-            Decision::Admitted(Admission::without_receipt(DecidedBy::Local, admission.delay()))
-        }
-        tollgate::Decision::Denied(denial) => Decision::Denied(Denial {
-            wait: denial.retry_after(),
-            dimension: denial.dimension(),
-            quota: denial.quota(),
-            violated: denial.violated().fold(0, |bits, dimension| bits | (1 << dimension)),
-            by: DecidedBy::Local,
-        }),
-    };
-    let quotas = status.quotas().map(|item| QuotaStatus {
-        dimension: item.dimension(),
-        quota: item.quota(),
-        limit: item.limit(),
-        remaining: item.remaining(),
-        next_after: item.next_after(),
-        reset_after: item.reset_after(),
-    });
-    Status { decision, quotas: quotas.collect() }
 }
 
 /// The share of one of so many nodes, rounded down.
@@ -162,16 +148,9 @@ fn share(quota: &Quota, nodes: u32) -> Result<Quota, BuildError> {
     Ok(quota.start().map_or(share, |start| share.starting_with(start / nodes)))
 }
 
-impl Admission {
-    fn without_receipt(by: DecidedBy, delay: core::time::Duration) -> Self {
-        Self::new(Receipt::nothing(), delay, by)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::time::Duration;
 
     #[test]
     fn the_shares_of_all_nodes_are_no_more_than_the_whole() {

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::asked::{Asked, Request};
-use crate::engine::Engine;
-use crate::status::Status;
+use crate::engine::{Engine, decision_of};
 use crate::task::stopped;
 use crate::waiters::{Alike, Answer, Waiters};
 
@@ -30,7 +29,7 @@ impl Engine {
             }
         }
         let answer = receiver.await.unwrap_or_else(|_| Err(self.undecided(request, 1, stopped())));
-        answer.or_else(|error| self.without_the_store(asked, request, error).map(Status::into_decision))
+        answer.or_else(|error| self.without_the_store(asked, request, error).map(decision_of))
     }
 }
 

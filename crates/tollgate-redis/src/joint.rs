@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use tollgate::Quota;
+use tollgate::{Decision, Quota, Status};
 
 use crate::asked::Request;
 use crate::counts::StoreCounts;
-use crate::decision::Decision;
+use crate::decision::Decided;
 use crate::digest::KeyDigest;
-use crate::engine::{Engine, Settings};
+use crate::engine::{Engine, Settings, decision_of};
 use crate::error::{BuildError, StoreError};
 use crate::failure::OnFailure;
 use crate::receipt::Receipt;
-use crate::status::Status;
 use crate::store::Store;
 
 /// A limit on several keys of a request at once, charged to all or to none, at one instant.
@@ -48,7 +47,7 @@ impl RedisJointLimiter {
     /// # Errors
     ///
     /// [`StoreError`] if the store did not decide, or the keys are not those of the dimensions.
-    pub async fn try_acquire(&self, keys: &[Option<&[u8]>]) -> Result<Decision, StoreError> {
+    pub async fn try_acquire(&self, keys: &[Option<&[u8]>]) -> Result<Decided<Decision>, StoreError> {
         self.try_acquire_n(keys, 1).await
     }
 
@@ -57,14 +56,14 @@ impl RedisJointLimiter {
     /// # Errors
     ///
     /// As [`try_acquire`](Self::try_acquire), and if the cost is more than a limit.
-    pub async fn try_acquire_n(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decision, StoreError> {
+    pub async fn try_acquire_n(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decided<Decision>, StoreError> {
         if let &[Some(key)] = keys
-            && let Some(admission) = self.engine.spend(key, cost)
+            && let Some(admitted) = self.engine.spend(key, cost)
         {
-            return Ok(Decision::Admitted(admission));
+            return Ok(admitted);
         }
         let request = Request { cost, charges: true, tells: false };
-        Ok(self.engine.decide(&self.engine.asked(keys)?, request).await?.into_decision())
+        self.engine.decide(&self.engine.asked(keys)?, request).await.map(decision_of)
     }
 
     /// The same, with the permits left.
@@ -72,7 +71,7 @@ impl RedisJointLimiter {
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
-    pub async fn try_acquire_status(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Status, StoreError> {
+    pub async fn try_acquire_status(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decided<Status>, StoreError> {
         let request = Request { cost, charges: true, tells: true };
         self.engine.decide(&self.engine.asked(keys)?, request).await
     }
@@ -86,22 +85,19 @@ impl RedisJointLimiter {
     /// always asks the store.
     ///
     /// ```
-    /// use tollgate_redis::{DecidedBy, Decision, RedisJointLimiter, StoreError};
+    /// use tollgate_redis::{DecidedBy, RedisJointLimiter, StoreError};
     ///
     /// async fn is_told_by_the_store(limiter: &RedisJointLimiter, user: &[u8]) -> Result<bool, StoreError> {
     ///     let status = limiter.try_acquire_known(&[Some(user)], 1).await?;
-    ///     println!("{} left", status.tightest().remaining());
-    ///     Ok(match status.decision() {
-    ///         Decision::Admitted(admission) => admission.decided_by() == DecidedBy::Store,
-    ///         Decision::Denied(denial) => denial.decided_by() == DecidedBy::Store,
-    ///     })
+    ///     println!("{} left", status.remaining());
+    ///     Ok(status.decided_by() == DecidedBy::Store)
     /// }
     /// ```
     ///
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
-    pub async fn try_acquire_known(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Status, StoreError> {
+    pub async fn try_acquire_known(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decided<Status>, StoreError> {
         self.engine.decide_known(&self.engine.asked(keys)?, cost).await
     }
 
@@ -110,7 +106,7 @@ impl RedisJointLimiter {
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n); nothing is ever charged.
-    pub async fn peek(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Status, StoreError> {
+    pub async fn peek(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decided<Status>, StoreError> {
         let request = Request { cost, charges: false, tells: true };
         self.engine.decide(&self.engine.asked(keys)?, request).await
     }

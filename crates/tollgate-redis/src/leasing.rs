@@ -1,24 +1,23 @@
 //! What the limiter does with leases: it spends, takes and gives them back.
 
-use core::time::Duration;
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use tollgate::{Decision, Status};
 
 use crate::asked::{Asked, Request};
-use crate::decision::{Admission, DecidedBy, Decision};
+use crate::decision::Decided;
 use crate::digest::KeyDigest;
 use crate::engine::Engine;
 use crate::error::StoreError;
 use crate::lease::{Spent, Taken, Taking, Unspent};
 use crate::receipt::{Charges, Receipt};
 use crate::reply::Reply;
-use crate::status::Status;
 use crate::task::in_task;
 
 impl Engine {
     /// Admits a request by a lease, without a call.
-    pub(crate) fn spend(&self, key: &[u8], cost: u32) -> Option<Admission> {
+    pub(crate) fn spend(&self, key: &[u8], cost: u32) -> Option<Decided<Decision>> {
         if self.leases.are_off() || cost == 0 {
             return None;
         }
@@ -27,19 +26,18 @@ impl Engine {
     }
 
     /// The same, with what is left as far as it is known here.
-    pub(crate) fn spend_status(&self, asked: &[Asked], cost: u32) -> Option<Status> {
+    pub(crate) fn spend_status(&self, asked: &[Asked], cost: u32) -> Option<Decided<Status>> {
         let &[(_, key)] = asked else { return None };
         let now = Instant::now();
-        let (admission, spent) = self.by_lease(key, cost, now)?;
-        let quotas = self.quotas(asked, &[spent.left(now)]);
-        Some(Status { decision: Decision::Admitted(admission), quotas })
+        let (admitted, spent) = self.by_lease(key, cost, now)?;
+        Some(admitted.map(|decision| Status::new(decision, cost, self.quotas(asked, &[spent.left(now)]))))
     }
 
-    fn by_lease(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<(Admission, Spent)> {
+    fn by_lease(&self, key: KeyDigest, cost: u32, now: Instant) -> Option<(Decided<Decision>, Spent)> {
         let spent = self.leases.spend(key, cost, now)?;
         self.counters.admitted_by_lease.add();
         let receipt = Receipt { limiter: self.id, cost, charges: Charges::One((0, key, spent.ends)) };
-        Some((Admission::new(receipt, Duration::ZERO, DecidedBy::Lease), spent))
+        Some((Decided::by_lease(receipt), spent))
     }
 
     /// Leave for a request to take a lease; `None` if it goes without.
@@ -55,22 +53,19 @@ impl Engine {
         asked: &[Asked],
         cost: u32,
         taking: Taking,
-    ) -> Result<Status, StoreError> {
+    ) -> Result<Decided<Status>, StoreError> {
         let request = Request { cost, charges: true, tells: true };
         let (engine, its) = (Arc::clone(self), asked.to_vec());
         let work = async move {
             let times = u64::from(taking.more) + 1;
             let (_, answer) = tokio::join!(engine.give_back(taking.unspent), engine.ask(&its, request, times));
-            let (sent_at, reply) = answer.map_err(|error| engine.not_taken(&taking, request, error))?;
-            let mut quotas = engine.quotas(&its, &reply.left);
+            let (sent_at, mut reply) = answer.map_err(|error| engine.not_taken(&taking, request, error))?;
             if let Some(taken) = taken(&reply, cost) {
                 engine.counters.leased.add_many(taken.permits.unwrap_or(0));
                 let of_lease = taking.keep(sent_at, taken);
-                quotas.iter_mut().for_each(|left| left.remaining = left.remaining.saturating_add(of_lease));
+                reply.left.iter_mut().for_each(|left| left.remaining = left.remaining.saturating_add(of_lease));
             }
-            let decision = engine.decision(&its, request, &reply, reply.granted > 0);
-            engine.note(&its, request, sent_at, &decision);
-            Ok(Status { decision, quotas })
+            Ok(engine.status(&its, request, sent_at, &reply))
         };
         self.decide_by_task(asked, request, work).await
     }

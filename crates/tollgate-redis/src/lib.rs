@@ -28,7 +28,6 @@ mod policy_limiter;
 mod receipt;
 mod reply;
 mod script;
-mod status;
 mod store;
 #[cfg(feature = "policy")]
 mod store_key;
@@ -40,7 +39,7 @@ mod waiters;
 #[cfg(feature = "policy")]
 pub use acquire_error::AcquireError;
 pub use counts::StoreCounts;
-pub use decision::{Admission, DecidedBy, Decision, Denial};
+pub use decision::{Decided, DecidedBy};
 pub use digest::KeyDigest;
 pub use error::{BuildError, Cause, StoreError, Unavailable};
 pub use failure::OnFailure;
@@ -50,7 +49,6 @@ pub use names::Secret;
 #[cfg(feature = "policy")]
 pub use policy_limiter::PolicyLimiter;
 pub use receipt::Receipt;
-pub use status::{QuotaStatus, Status};
 pub use store::{Store, StoreBuilder};
 #[cfg(feature = "policy")]
 pub use store_key::{StoreKey, StoreKeys};

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use tollgate::Quota;
+use tollgate::{Decision, Quota, Status};
 
 use crate::asked::Request;
 use crate::counts::StoreCounts;
-use crate::decision::Decision;
+use crate::decision::Decided;
 use crate::digest::KeyDigest;
-use crate::engine::{Engine, Settings};
+use crate::engine::{Engine, Settings, decision_of};
 use crate::error::{BuildError, StoreError};
 use crate::failure::OnFailure;
 use crate::receipt::Receipt;
-use crate::status::Status;
 use crate::store::Store;
 
 /// The name of the one dimension.
@@ -24,14 +23,14 @@ const DIMENSION: &str = "key";
 /// All of it happens in one script, on the server's clock. A denied request writes nothing.
 ///
 /// ```no_run
-/// use tollgate::Quota;
-/// use tollgate_redis::{Decision, RedisLimiter, Secret, Store};
+/// use tollgate::{Decision, Quota};
+/// use tollgate_redis::{RedisLimiter, Secret, Store};
 ///
 /// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = Store::new("redis://127.0.0.1:6379", Secret::new("the secret of all nodes")?)?;
 /// let limiter = RedisLimiter::new(&store, "login", Quota::per_minute(5))?;
 ///
-/// match limiter.try_acquire("alice").await? {
+/// match *limiter.try_acquire("alice").await? {
 ///     Decision::Admitted(_) => println!("200"),
 ///     Decision::Denied(denial) => println!("429: {denial}"),
 /// }
@@ -55,7 +54,7 @@ impl RedisLimiter {
     /// # Errors
     ///
     /// [`StoreError`] if the store did not decide.
-    pub async fn try_acquire(&self, key: impl AsRef<[u8]>) -> Result<Decision, StoreError> {
+    pub async fn try_acquire(&self, key: impl AsRef<[u8]>) -> Result<Decided<Decision>, StoreError> {
         self.try_acquire_n(key, 1).await
     }
 
@@ -64,20 +63,31 @@ impl RedisLimiter {
     /// # Errors
     ///
     /// [`StoreError`] if the store did not decide, or the cost is more than a limit.
-    pub async fn try_acquire_n(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Decision, StoreError> {
-        if let Some(admission) = self.engine.spend(key.as_ref(), cost) {
-            return Ok(Decision::Admitted(admission));
+    pub async fn try_acquire_n(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Decided<Decision>, StoreError> {
+        if let Some(admitted) = self.engine.spend(key.as_ref(), cost) {
+            return Ok(admitted);
         }
         let request = Request { cost, charges: true, tells: false };
-        Ok(self.engine.decide(&self.asked(key.as_ref())?, request).await?.into_decision())
+        self.engine.decide(&self.asked(key.as_ref())?, request).await.map(decision_of)
     }
 
-    /// The same, with the permits left.
+    /// The same, with the permits left, as of one reading of the server's clock.
+    ///
+    /// ```
+    /// use tollgate_redis::{RedisLimiter, StoreError};
+    ///
+    /// async fn headers(limiter: &RedisLimiter, user: &str) -> Result<(), StoreError> {
+    ///     let status = limiter.try_acquire_status(user, 1).await?;
+    ///     println!("{} of {} left", status.remaining(), status.limit());
+    ///     println!("all of them in {:?}", status.reset_after());
+    ///     Ok(())
+    /// }
+    /// ```
     ///
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
-    pub async fn try_acquire_status(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Status, StoreError> {
+    pub async fn try_acquire_status(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Decided<Status>, StoreError> {
         let request = Request { cost, charges: true, tells: true };
         self.engine.decide(&self.asked(key.as_ref())?, request).await
     }
@@ -88,7 +98,7 @@ impl RedisLimiter {
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n); nothing is ever charged.
-    pub async fn peek(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Status, StoreError> {
+    pub async fn peek(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Decided<Status>, StoreError> {
         let request = Request { cost, charges: false, tells: true };
         self.engine.decide(&self.asked(key.as_ref())?, request).await
     }

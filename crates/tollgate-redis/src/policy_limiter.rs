@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use tollgate::{Algorithm, Dimensions, JointLimiter, Keys, Quota};
+use tollgate::{Algorithm, Dimensions, JointLimiter, Keys, MonotonicClock, Quota};
 use tollgate_policy::Policy;
 
 use crate::acquire_error::AcquireError;
@@ -41,12 +41,12 @@ use crate::store_key::StoreKeys;
 /// # Ok(())
 /// # }
 /// ```
-pub struct PolicyLimiter<D: Dimensions> {
-    place: Place<D>,
+pub struct PolicyLimiter<D: ?Sized, C = MonotonicClock> {
+    place: Place<D, C>,
 }
 
-enum Place<D: Dimensions> {
-    InProcess(Box<JointLimiter<D>>),
+enum Place<D: ?Sized, C> {
+    InProcess(Box<JointLimiter<D, C>>),
     OnStore(Arc<RedisJointLimiter>),
 }
 
@@ -62,15 +62,14 @@ impl<D: Dimensions> PolicyLimiter<D> {
         // In any case, for the number of dimensions.
         let limiter = policy.without_store().builder()?.build()?;
         if policy.store().is_none() {
-            return Ok(Self { place: Place::InProcess(Box::new(limiter)) });
+            return Ok(limiter.into());
         }
         let is_queue = |quota: &Quota| quota.algorithm() == Algorithm::LeakyQueue;
         let queue = policy.dimensions().iter().find(|dimension| dimension.quotas().iter().any(is_queue));
         if let Some(dimension) = queue {
             return Err(BuildError::QueueOnStore { dimension: dimension.name().to_owned() });
         }
-        let on_store = RedisJointLimiter::from_policy(policy)?.build()?;
-        Ok(Self { place: Place::OnStore(Arc::new(on_store)) })
+        Ok(RedisJointLimiter::from_policy(policy)?.build()?.into())
     }
 
     /// Decides a request of one permit in each dimension, all or nothing.
@@ -106,10 +105,12 @@ impl<D: Dimensions> PolicyLimiter<D> {
         }
         Ok(())
     }
+}
 
+impl<D: ?Sized, C> PolicyLimiter<D, C> {
     /// The limiter in process, if there is no store.
     #[must_use]
-    pub fn in_process(&self) -> Option<&JointLimiter<D>> {
+    pub fn in_process(&self) -> Option<&JointLimiter<D, C>> {
         match &self.place {
             Place::InProcess(limiter) => Some(limiter),
             Place::OnStore(_) => None,
@@ -126,8 +127,25 @@ impl<D: Dimensions> PolicyLimiter<D> {
     }
 }
 
-impl<D: Dimensions> fmt::Debug for PolicyLimiter<D> {
+/// A limiter with settings of its own, such as another clock.
+impl<D: ?Sized, C> From<JointLimiter<D, C>> for PolicyLimiter<D, C> {
+    fn from(limiter: JointLimiter<D, C>) -> Self {
+        Self { place: Place::InProcess(Box::new(limiter)) }
+    }
+}
+
+/// A limiter on a store of its own.
+impl<D: ?Sized, C> From<RedisJointLimiter> for PolicyLimiter<D, C> {
+    fn from(limiter: RedisJointLimiter) -> Self {
+        Self { place: Place::OnStore(Arc::new(limiter)) }
+    }
+}
+
+impl<D: ?Sized, C: fmt::Debug> fmt::Debug for PolicyLimiter<D, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PolicyLimiter").field("is_on_store", &self.on_store().is_some()).finish_non_exhaustive()
+        match &self.place {
+            Place::InProcess(limiter) => limiter.fmt(f),
+            Place::OnStore(limiter) => limiter.fmt(f),
+        }
     }
 }

@@ -9,10 +9,9 @@ use crate::digest::KeyDigest;
 /// use tollgate_redis::{RedisLimiter, StoreError};
 ///
 /// async fn undo(limiter: &RedisLimiter) -> Result<(), StoreError> {
-///     if let Ok(admission) = limiter.try_acquire_n("alice", 3).await?.into_result() {
-///         let refunded = limiter.refund(admission.into_receipt()).await?;
-///         println!("{refunded} of 3 permits are free again");
-///     }
+///     let decided = limiter.try_acquire_n("alice", 3).await?;
+///     let refunded = limiter.refund(decided.into_receipt()).await?;
+///     println!("{refunded} of 3 permits are free again");
 ///     Ok(())
 /// }
 /// ```
@@ -45,7 +44,7 @@ impl Charges {
 }
 
 impl Receipt {
-    /// Of an admission that the store did not charge: there is nothing to refund.
+    /// Of a request that the store did not charge: there is nothing to refund.
     pub(crate) fn nothing() -> Self {
         Self { limiter: 0, cost: 0, charges: Charges::Several(vec![]) }
     }

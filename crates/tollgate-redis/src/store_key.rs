@@ -93,9 +93,10 @@ fn put_part(part: &impl StoreKey, bytes: &mut Vec<u8>) {
 }
 
 /// The keys of a request for the dimensions of a store: a tuple of one to eight, each a
-/// [`StoreKey`], an `Option` of one, or [`Absent`]. A dimension without a key is not asked.
+/// [`StoreKey`], an `Option` of one, or [`Absent`]; or a `Vec` of these. A dimension without a key is
+/// not asked.
 ///
-/// This trait is sealed: only such tuples implement it.
+/// This trait is sealed: only these implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` are no keys for a store",
     note = "give a tuple of one key for each dimension, such as `(user, address)`, or `(user,)` for one; a key of your own \
@@ -135,6 +136,14 @@ impl<K: StoreKey> Part for Option<K> {
 impl Part for Absent {
     fn bytes(&self) -> Option<Vec<u8>> {
         None
+    }
+}
+
+impl<K: Part> sealed::Sealed for Vec<K> {}
+
+impl<K: Part> StoreKeys for Vec<K> {
+    fn bytes(&self) -> Vec<Option<Vec<u8>>> {
+        self.iter().map(Part::bytes).collect()
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
+use tollgate::Decision;
 
 use crate::asked::Asked;
-use crate::decision::Decision;
+use crate::decision::Decided;
 use crate::error::StoreError;
 
-pub(crate) type Answer = Result<Decision, StoreError>;
+pub(crate) type Answer = Result<Decided<Decision>, StoreError>;
 pub(crate) type Waiters = Vec<oneshot::Sender<Answer>>;
 
 /// The keys and the cost of requests that can go together.

@@ -1,9 +1,9 @@
 //! `POST /acquire`: the values of the fields as JSON.
 
+use crate::ask::Ask;
 use crate::fields::{Field, Fields, Values};
 use crate::json::Json;
 use crate::trouble::Trouble;
-use crate::verdict::Ask;
 
 /// Reads the body of a request: the values of the fields, the cost, and whether it only looks.
 ///

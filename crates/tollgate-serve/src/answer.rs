@@ -6,9 +6,8 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use tollgate_http::middleware::bytes_of;
 use tollgate_http::{Headers, Problem};
 
-use crate::guard::Guard;
+use crate::ask::Decided;
 use crate::trouble::Trouble;
-use crate::verdict::{Decided, Verdict};
 
 /// The body of a response without frames of gRPC.
 pub(crate) type Text = Bytes;
@@ -24,31 +23,18 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The answer to a request that was decided.
-    pub(crate) fn of(guard: &Guard, decided: &Decided) -> Self {
-        let told = match &decided.verdict {
-            Verdict::Admitted(status) => {
-                let mut fields = Vec::with_capacity(2);
-                let limit = guard.tightest(status, |_| true);
-                Headers::Draft11.write(limit, |name, value| fields.push((name, bytes_of(value))));
-                Self { status: 200, fields, problem: None }
-            }
-            Verdict::Uncounted | Verdict::Overruled(_) => Self { status: 200, fields: Vec::new(), problem: None },
-            Verdict::Denied(refusal) => {
-                let violated: Vec<_> = guard.violated(refusal, |_| true).collect();
-                Self::of_problem(&Problem::new(refusal.kind, refusal.wait).violated(&violated))
-            }
-        };
-        told.with_policies(guard, decided)
-    }
-
-    /// The same answer with the policies, if it has limits.
-    fn with_policies(mut self, guard: &Guard, decided: &Decided) -> Self {
-        if self.fields.iter().any(|(name, _)| *name == "ratelimit") {
-            let policies = guard.policies_of(&decided.asked);
-            self.fields.push(("ratelimit-policy", bytes_of(policies.as_bytes())));
+    /// The answer to a request that was decided. If it has limits, it has their policies.
+    pub(crate) fn of(decided: &Decided) -> Self {
+        let mut told = decided.problem(Self::of_problem).unwrap_or_else(|| {
+            let mut fields = Vec::with_capacity(2);
+            let limit = decided.tightest(|_| true);
+            Headers::Draft11.write(limit, |name, value| fields.push((name, bytes_of(value))));
+            Self { status: 200, fields, problem: None }
+        });
+        if told.fields.iter().any(|(name, _)| *name == "ratelimit") {
+            told.fields.extend(decided.policies().map(|policies| ("ratelimit-policy", policies.clone())));
         }
-        self
+        told
     }
 
     /// The answer with a problem.

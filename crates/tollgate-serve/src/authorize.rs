@@ -6,9 +6,9 @@ use tollgate_http::Problem;
 use tollgate_http::middleware::KeyError;
 
 use crate::answer::{Answer, Text};
+use crate::ask::Ask;
 use crate::fields::{Field, Fields, Malformed, Value, Values};
 use crate::guard::Guard;
-use crate::verdict::Ask;
 
 /// The status that the client is to get.
 const STATUS: HeaderName = HeaderName::from_static("tollgate-status");
@@ -25,10 +25,10 @@ pub(crate) fn values(fields: &Fields, headers: &HeaderMap) -> Result<Values<'sta
 }
 
 /// Decides a request whose fields have these values.
-pub(crate) async fn decide_by(guard: &Guard, values: Result<Values<'_>, Malformed>) -> Answer {
+pub(crate) async fn decide_by(guard: &Guard, values: Result<Values<'static>, Malformed>) -> Answer {
     let (error, field) = match values {
         Ok(values) => match guard.fields.missing(&values) {
-            None => return Answer::of(guard, &guard.decide(&values, Ask::default()).await),
+            None => return Answer::of(&guard.decide(values, Ask::default()).await),
             Some(missing) => (KeyError::not_sent(), Some(missing)),
         },
         Err(Malformed { field }) => (KeyError::malformed(), guard.fields.list().get(field)),

@@ -3,9 +3,11 @@
 use core::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_http::{DenialKind, Policy};
+use tollgate_http::middleware::Ruling;
+use tollgate_http::{DenialKind, Policies};
+use tollgate_policy::Policy;
 
-use crate::verdict::Verdict;
+use crate::ask::Decided;
 
 /// The results of requests, as `/metrics` calls them.
 const RESULTS: [&str; 12] = [
@@ -29,8 +31,8 @@ pub(crate) struct Counts {
     results: [AtomicU64; RESULTS.len()],
     /// By dimension.
     admitted: Vec<(String, AtomicU64)>,
-    /// By the dimension and the name of a quota.
-    denied: Vec<([String; 2], AtomicU64)>,
+    /// By the place of a quota, with its dimension's name and its own.
+    denied: Vec<((usize, usize), [String; 2], AtomicU64)>,
     /// Connections that are open.
     pub(crate) connections: AtomicU64,
     /// Connections that were one too many.
@@ -38,29 +40,36 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// All at zero. Quotas come with their dimensions.
-    pub(crate) fn new<'a>(
-        dimensions: impl Iterator<Item = &'a str>,
-        quotas: impl Iterator<Item = (&'a str, &'a Policy)>,
-    ) -> Self {
+    /// All at zero, for the quotas of a policy, which have these names.
+    pub(crate) fn new(policy: &Policy, names: &Policies) -> Self {
         let zero = || AtomicU64::new(0);
-        let denied = quotas.map(|(dimension, quota)| ([dimension, quota.name()].map(str::to_owned), zero()));
+        let places = policy.dimensions().iter().enumerate();
+        let places =
+            places.flat_map(|(place, it)| (0..it.quotas().len()).map(move |quota| ((place, quota), it.name())));
+        let denied = places.zip(&**names);
+        let denied = denied.map(|((at, dimension), it)| (at, [dimension, it.name()].map(str::to_owned), zero()));
         Self {
             results: [const { AtomicU64::new(0) }; RESULTS.len()],
-            admitted: dimensions.map(|name| (name.to_owned(), zero())).collect(),
+            admitted: policy.dimensions().iter().map(|it| (it.name().to_owned(), zero())).collect(),
             denied: denied.collect(),
             connections: zero(),
             turned_away: zero(),
         }
     }
 
-    /// Counts the result of a request.
-    pub(crate) fn request(&self, verdict: &Verdict) {
-        self.result(match verdict {
-            Verdict::Admitted(_) => "admitted",
-            Verdict::Uncounted => "uncounted",
-            Verdict::Overruled(_) => "overruled",
-            Verdict::Denied(refusal) => match refusal.kind {
+    /// Counts a request that was decided, in the dimensions that were asked.
+    pub(crate) fn decided(&self, decided: &Decided, asked: impl Iterator<Item = bool>) {
+        if decided.ruling() == Ruling::Admitted {
+            self.admitted.iter().zip(asked).filter(|(_, asked)| *asked).for_each(|((_, count), _)| add(count));
+        }
+        if let Some((.., count)) = self.denied.iter().find(|(place, ..)| Some(*place) == decided.decides()) {
+            add(count);
+        }
+        self.result(match decided.ruling() {
+            Ruling::Admitted => "admitted",
+            Ruling::Uncounted => "uncounted",
+            Ruling::Overruled => "overruled",
+            Ruling::Denied(kind) => match kind {
                 DenialKind::Penalty => "penalty",
                 DenialKind::KeyCap => "key_cap",
                 DenialKind::DenyList => "deny_list",
@@ -91,20 +100,6 @@ impl Counts {
     fn result(&self, result: &str) {
         if let Some(place) = RESULTS.iter().position(|known| *known == result) {
             add(&self.results[place]);
-        }
-    }
-
-    /// Counts an admission in a dimension.
-    pub(crate) fn admitted(&self, dimension: usize) {
-        if let Some((_, count)) = self.admitted.get(dimension) {
-            add(count);
-        }
-    }
-
-    /// Counts a denial by a policy.
-    pub(crate) fn denied(&self, policy: usize) {
-        if let Some((_, count)) = self.denied.get(policy) {
-            add(count);
         }
     }
 
@@ -158,7 +153,7 @@ impl Counts {
         }
         let help = "Denials by the quota with the longest wait, also those that shadow mode overruled.";
         head(&mut out, "tollgate_denials_total", "counter", help);
-        for ([dimension, quota], count) in &self.denied {
+        for (_, [dimension, quota], count) in &self.denied {
             let labels = [("dimension", dimension.as_str()), ("quota", quota)];
             row(&mut out, "tollgate_denials_total", &labels, load(count));
         }

@@ -3,9 +3,10 @@
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv6Addr};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use http::HeaderName;
-use tollgate::AsKey;
+use tollgate::by_value;
 use tollgate_address::{ClientAddress, ipv6_network};
 use tollgate_policy::Policy;
 
@@ -22,7 +23,7 @@ const CLIENT: &str = "client";
 #[derive(Debug)]
 pub(crate) struct Fields {
     list: Vec<Field>,
-    dimensions: Vec<Vec<Part>>,
+    dimensions: Vec<Arc<[Part]>>,
 }
 
 /// A part of a key: the value of a field, or of an IPv6 address its network of so many bits.
@@ -82,17 +83,15 @@ pub(crate) struct Malformed {
     pub(crate) field: usize,
 }
 
-/// The type of the keys of each dimension. A request makes them of the values of its fields.
-pub(crate) type Key = Vec<String>;
-
 /// The values of a request, in the order of the fields; `None` for those that it lacks.
 pub(crate) type Values<'a> = Vec<Option<Value<'a>>>;
 
 /// The key of one dimension: the values of its fields.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OfDimension<'a> {
-    values: &'a [Option<Value<'a>>],
-    parts: &'a [Part],
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    /// Those of all fields, which the keys of a request share.
+    values: Arc<[Option<Value<'static>>]>,
+    parts: Arc<[Part]>,
 }
 
 /// The name of the field in a part of a key, and the bits if it is a network: `client/48`. More bits
@@ -132,7 +131,7 @@ impl Fields {
     /// The field of the first network that is none: of no address, or of no bit, or of more than a key
     /// has.
     pub(crate) fn wrong_network(&self) -> Option<&str> {
-        let mut parts = self.dimensions.iter().flatten();
+        let mut parts = self.dimensions.iter().flat_map(|parts| &**parts);
         let is_wrong = |part: &&Part| {
             let most = self.list.get(part.field).and_then(|field| Some(field.clients.as_ref()?.prefix()));
             part.bits.is_some_and(|bits| !(1..=most.unwrap_or(0)).contains(&bits))
@@ -151,7 +150,7 @@ impl Fields {
     }
 
     /// The parts of the keys of each dimension.
-    pub(crate) fn dimensions(&self) -> &[Vec<Part>] {
+    pub(crate) fn dimensions(&self) -> &[Arc<[Part]>] {
         &self.dimensions
     }
 
@@ -180,17 +179,15 @@ impl Fields {
     }
 
     /// The key of each dimension: none where a field has no value, or an IPv4 address has no network.
-    pub(crate) fn keys<'a>(
-        &'a self,
-        values: &'a [Option<Value<'a>>],
-    ) -> impl Iterator<Item = Option<OfDimension<'a>>> + 'a {
+    pub(crate) fn keys(&self, values: Values<'static>) -> impl Iterator<Item = Option<Key>> {
+        let values: Arc<[_]> = values.into();
         self.dimensions.iter().map(move |parts| {
             let is_whole = parts.iter().all(|part| match (values.get(part.field), part.bits) {
                 (Some(Some(value)), Some(bits)) => value.network(bits).is_some(),
                 (Some(value), None) => value.is_some(),
                 _ => false,
             });
-            is_whole.then_some(OfDimension { values, parts })
+            is_whole.then(|| Key { values: Arc::clone(&values), parts: Arc::clone(parts) })
         })
     }
 
@@ -288,10 +285,10 @@ impl Field {
 }
 
 #[cfg(feature = "redis")]
-impl OfDimension<'_> {
-    /// The key as all nodes of a store write it: the text of the only field, as a limiter of a program
-    /// in Rust has it; of several fields, each text after its length in eight bytes.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+impl tollgate_redis::StoreKey for Key {
+    /// The text of the only field, as a limiter of a program in Rust has it; of several fields, each
+    /// text after its length in eight bytes.
+    fn put(&self, bytes: &mut Vec<u8>) {
         let texts = self.parts.iter().map(|part| match (self.values.get(part.field), part.bits) {
             (Some(Some(value)), Some(bits)) => {
                 Cow::Owned(value.network(bits).map_or_else(String::new, |it| it.to_string()))
@@ -301,15 +298,12 @@ impl OfDimension<'_> {
             // A dimension without all values has no key.
             _ => Cow::Borrowed(""),
         });
-        if self.parts.len() == 1 {
-            return texts.flat_map(|text| text.into_owned().into_bytes()).collect();
-        }
-        let mut bytes = Vec::new();
         for text in texts {
-            bytes.extend((text.len() as u64).to_be_bytes());
+            if self.parts.len() > 1 {
+                bytes.extend((text.len() as u64).to_be_bytes());
+            }
             bytes.extend(text.as_bytes());
         }
-        bytes
     }
 }
 
@@ -322,10 +316,12 @@ impl Hash for Value<'_> {
     }
 }
 
-impl AsKey<Key> for OfDimension<'_> {
-    fn hash_key<H: Hasher>(&self, state: &mut H) {
+by_value!(Key);
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
         // A dimension has always as many, so that their number says nothing.
-        for part in self.parts {
+        for part in &*self.parts {
             let value = self.values.get(part.field);
             match part.bits {
                 None => value.hash(state),

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod answer;
+mod ask;
 mod authorize;
 mod connection;
 mod counts;
@@ -10,17 +11,14 @@ mod fields;
 mod grpc;
 mod guard;
 mod hosts;
-mod in_process;
 mod json;
+mod limiter;
 mod listen;
-#[cfg(feature = "redis")]
-mod on_store;
 mod routes;
 mod server;
 mod snapshot_file;
 mod trouble;
 mod under_way;
-mod verdict;
 mod whole;
 
 pub use error::ServeError;

@@ -115,7 +115,7 @@ impl Routes {
         let (values, ask) = acquire::parse(&self.guard.fields, &body.bytes)?;
         let values = apart(values);
         drop(body);
-        Ok(Answer::of(&self.guard, &self.guard.decide(&values, ask).await).into_response())
+        Ok(Answer::of(&self.guard.decide(values, ask).await).into_response())
     }
 }
 

@@ -20,11 +20,12 @@ use tollgate_policy::Policy;
 use tollgate_redis::{RedisJointLimiter, Store};
 
 use crate::connection::{Connections, Phase, Socket};
+use crate::counts::Counts;
 use crate::error::ServeError;
 use crate::fields::{Field, Fields, Key};
-use crate::guard::{Guard, Place};
+use crate::guard::Guard;
 use crate::hosts::Hosts;
-use crate::in_process::{InProcess, PolicyLimiter};
+use crate::limiter::{InProcess, Limiter, in_process};
 use crate::listen::Listen;
 use crate::routes::Routes;
 use crate::snapshot_file;
@@ -232,9 +233,10 @@ impl Server {
         }
         let most = u32::try_from(self.most).ok().filter(|most| (1..=1_000_000).contains(most));
         let most = most.ok_or(ServeError::Connections { connections: self.most })?;
-        let (place, restored) = self.place()?;
-        let policies = Policies::of_dimensions(place.dimensions()).map_err(ServeError::Policy)?;
-        let guard = Arc::new(Guard::new(place, self.fields, policies));
+        let (limiter, restored) = self.limiter()?;
+        let dimensions = self.policy.dimensions().iter().map(|it| (it.name(), it.quotas()));
+        let names = Policies::of_dimensions(dimensions).map_err(ServeError::Policy)?;
+        let guard = Arc::new(Guard::new(limiter, self.fields, Counts::new(&self.policy, &names)));
         let routes = Routes::new(Arc::clone(&guard), self.hosts, self.patience);
         let connections = Arc::new(Connections::new(routes, most, self.patience));
         let (mut sockets, mut bound) = (Vec::new(), Vec::new());
@@ -248,14 +250,14 @@ impl Server {
         Ok(Bound { sockets, listens: bound, connections, guard, snapshot, restored, grace })
     }
 
-    /// Where requests are decided, and the number of keys that the snapshot had.
-    fn place(&self) -> Result<(Place, Option<usize>), ServeError> {
+    /// The limiter, and the number of keys that the snapshot had.
+    fn limiter(&self) -> Result<(Limiter, Option<usize>), ServeError> {
         #[cfg(feature = "redis")]
         if self.policy.store().is_some() {
-            return Ok((Place::OnStore(self.limiter_on_store()?), None));
+            return Ok((self.limiter_on_store()?.into(), None));
         }
-        let (limiter, restored) = self.limiter()?;
-        Ok((Place::InProcess(Box::new(InProcess::new(limiter))), restored))
+        let (limiter, restored) = self.limiter_in_process()?;
+        Ok((limiter.into(), restored))
     }
 
     #[cfg(feature = "redis")]
@@ -277,8 +279,7 @@ impl Server {
         limiter.build().map_err(ServeError::Store)
     }
 
-    /// The limiter, and the number of keys that the snapshot had.
-    fn limiter(&self) -> Result<(PolicyLimiter, Option<usize>), ServeError> {
+    fn limiter_in_process(&self) -> Result<(InProcess, Option<usize>), ServeError> {
         let builder = self.policy.builder::<[Key]>().map_err(ServeError::InProcess)?;
         let builder = builder.clock(self.clock.clone().unwrap_or_else(|| InstantClock::new().into()));
         let Some(path) = &self.snapshot else {
@@ -365,20 +366,18 @@ impl Bound {
                 let _ = std::fs::remove_file(path);
             }
         }
-        let saved = match (&self.guard.place, self.snapshot) {
-            (Place::InProcess(it), Some(path)) => {
-                let snapshot = it.limiter.snapshot();
-                snapshot.save(path).map_err(ServeError::SnapshotUnwritten)?;
-                Some(snapshot.len())
-            }
-            (Place::InProcess(_), None) => None,
-            #[cfg(feature = "redis")]
-            (Place::OnStore(limiter), _) => {
-                // What is not given back counts until its window is over.
-                let _ = timeout(self.grace, limiter.give_back_leases()).await;
-                None
-            }
-        };
+        let limiter = self.guard.limiter();
+        #[cfg(feature = "redis")]
+        if let Some(limiter) = limiter.on_store() {
+            // What is not given back counts until its window is over.
+            let _ = timeout(self.grace, limiter.give_back_leases()).await;
+        }
+        let mut saved = None;
+        if let (Some(limiter), Some(path)) = (in_process(limiter), self.snapshot) {
+            let snapshot = limiter.snapshot();
+            snapshot.save(path).map_err(ServeError::SnapshotUnwritten)?;
+            saved = Some(snapshot.len());
+        }
         Ok(Stopped { cut_off, saved })
     }
 }

@@ -10,16 +10,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, Response};
 use pin_project_lite::pin_project;
-use tollgate_http::middleware::{Around, Find, OutcomeLater, RequestCharge, Shared, write_told};
+use tollgate_http::middleware::{Around, Gate, OutcomeLater, RequestCharge, Shared, write_told};
 use tower_service::Service;
 
 use crate::answer::Value;
 use crate::body::ResponseBody;
-use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Tower};
 
 /// The outcome of a request that waits: in a line, or for a store.
-pub(crate) type Waiting<L, X> = OutcomeLater<L, <L as Find<Tower, X>>::Keys, Value>;
+pub(crate) type Waiting<L, X> = OutcomeLater<L, <L as Gate<Tower, X>>::Keys, Value>;
 
 /// The charge of an admitted request.
 type Charge<L, X> = RequestCharge<Tower, L, X>;
@@ -30,7 +29,7 @@ pin_project! {
     pub struct ResponseFuture<S, B, L, X>
     where
         S: Service<Request<B>>,
-        L: Gate<X>,
+        L: Gate<Tower, X>,
         X: KeyExtractor,
     {
         #[pin]
@@ -40,7 +39,7 @@ pin_project! {
 
 pin_project! {
     #[project = StateProjection]
-    enum State<S, B, F, E, L: Gate<X>, X: KeyExtractor> {
+    enum State<S, B, F, E, L: Gate<Tower, X>, X: KeyExtractor> {
         /// The request waits for its permits.
         InLine { waiter: Option<Box<Waiter<S, B, L, X>>> },
         /// The inner service is not ready yet.
@@ -59,7 +58,7 @@ pin_project! {
 }
 
 /// A request that waits for its permits.
-struct Waiter<S, B, L: Gate<X>, X: KeyExtractor> {
+struct Waiter<S, B, L: Gate<Tower, X>, X: KeyExtractor> {
     line: Waiting<L, X>,
     service: S,
     request: Request<B>,
@@ -67,7 +66,7 @@ struct Waiter<S, B, L: Gate<X>, X: KeyExtractor> {
 }
 
 /// An admitted request, and the service that it waits for.
-struct Ready<S, B, L: Gate<X>, X: KeyExtractor> {
+struct Ready<S, B, L: Gate<Tower, X>, X: KeyExtractor> {
     service: S,
     request: Request<B>,
     charge: Option<Charge<L, X>>,
@@ -77,7 +76,7 @@ struct Ready<S, B, L: Gate<X>, X: KeyExtractor> {
 impl<S, B, L, X> ResponseFuture<S, B, L, X>
 where
     S: Service<Request<B>> + Clone,
-    L: Gate<X>,
+    L: Gate<Tower, X>,
     X: KeyExtractor,
 {
     /// The request goes to the inner service, once it is ready.
@@ -113,7 +112,7 @@ where
 }
 
 /// Tells the decision to handlers, if they want to know it.
-pub(crate) fn tell<B, L: Gate<X>, X: KeyExtractor>(request: &mut Request<B>, charge: Option<&Charge<L, X>>) {
+pub(crate) fn tell<B, L: Gate<Tower, X>, X: KeyExtractor>(request: &mut Request<B>, charge: Option<&Charge<L, X>>) {
     if let Some(admitted) = charge.and_then(Charge::admitted) {
         request.extensions_mut().insert(admitted);
     }
@@ -122,7 +121,7 @@ pub(crate) fn tell<B, L: Gate<X>, X: KeyExtractor>(request: &mut Request<B>, cha
 impl<S, B, A, L, X> Future for ResponseFuture<S, B, L, X>
 where
     S: Service<Request<B>, Response = Response<A>>,
-    L: Gate<X>,
+    L: Gate<Tower, X>,
     X: KeyExtractor,
 {
     type Output = Result<Response<ResponseBody<A>>, S::Error>;
@@ -176,7 +175,7 @@ where
 impl<S, B, L, X> fmt::Debug for ResponseFuture<S, B, L, X>
 where
     S: Service<Request<B>>,
-    L: Gate<X>,
+    L: Gate<Tower, X>,
     X: KeyExtractor,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use http::response::Parts;
-use tollgate_http::middleware::{AtOnce, Limits, NoKey, Shared};
+use tollgate_http::middleware::{AtOnce, Gate, Limits, NoKey, Shared};
 use tower_layer::Layer;
 
 use crate::answer::Value;
-use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Tower};
 use crate::rejection::{IntoAnswer, Rejection};
 use crate::service::RateLimit;
@@ -43,7 +42,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     pub fn key<Y>(self, extractor: Y) -> RateLimitLayer<L, Y>
     where
         Y: KeyExtractor,
-        L: Gate<Y>,
+        L: Gate<Tower, Y, Keys: Send + Sync> + Send + Sync,
     {
         RateLimitLayer { shared: Arc::new(self.shared.with_key(extractor)) }
     }
@@ -145,7 +144,10 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     }
 }
 
-impl<S, L: Gate<X>, X: KeyExtractor> Layer<S> for RateLimitLayer<L, X> {
+impl<S, L, X: KeyExtractor> Layer<S> for RateLimitLayer<L, X>
+where
+    L: Gate<Tower, X, Keys: Send + Sync> + Send + Sync,
+{
     type Service = RateLimit<S, L, X>;
 
     fn layer(&self, inner: S) -> Self::Service {

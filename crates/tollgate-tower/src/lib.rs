@@ -9,7 +9,6 @@ mod body;
 #[cfg(feature = "axum")]
 mod client;
 mod future;
-mod gate;
 mod handler;
 mod key;
 mod layer;
@@ -22,7 +21,6 @@ pub use body::ResponseBody;
 #[cfg(feature = "axum")]
 pub use client::Client;
 pub use future::ResponseFuture;
-pub use gate::Gate;
 pub use handler::{Charge, Fields, Rejected};
 pub use key::{ClientIp, Head, Header, KeyExtractor, PathKey, Tower, from_head, header};
 #[cfg(feature = "axum")]
@@ -37,7 +35,7 @@ pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
 pub use tollgate_http::Pause;
 #[doc(inline)]
 pub use tollgate_http::middleware::extractors::*;
-pub use tollgate_http::middleware::{Admitted, AtOnce, KeyError, Missing, ShadowSwitch};
+pub use tollgate_http::middleware::{Admitted, AtOnce, Gate, KeyError, Missing, ShadowSwitch};
 #[cfg(feature = "redis")]
 pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{

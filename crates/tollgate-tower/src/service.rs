@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use http::{Request, Response};
 use http_body::Body;
-use tollgate_http::middleware::{Judgement, NoKey, Shared};
+use tollgate_http::middleware::{Gate, Judgement, NoKey, Shared};
 use tower_service::Service;
 
 use crate::future::{ResponseFuture, Waiting, tell};
-use crate::gate::Gate;
 use crate::key::{Head, KeyExtractor, Tower};
 
 /// A service that asks a limiter before it calls the inner service.
@@ -34,7 +33,7 @@ impl<S, L, X: KeyExtractor> RateLimit<S, L, X> {
     fn wait<B>(&self, request: Request<B>, outcome: Waiting<L, X>) -> ResponseFuture<S, B, L, X>
     where
         S: Service<Request<B>> + Clone,
-        L: Gate<X>,
+        L: Gate<Tower, X>,
     {
         ResponseFuture::in_line(self.inner.clone(), request, outcome, Arc::clone(&self.shared))
     }
@@ -65,7 +64,7 @@ impl<S, L, X, B, A> Service<Request<B>> for RateLimit<S, L, X>
 where
     S: Service<Request<B>, Response = Response<A>> + Clone,
     A: Body,
-    L: Gate<X>,
+    L: Gate<Tower, X, Keys: Send + Sync> + Send + Sync,
     X: KeyExtractor,
 {
     type Response = Response<crate::ResponseBody<A>>;

@@ -13,10 +13,10 @@ use actix_web::web::Html;
 use actix_web::{App, Either, HttpMessage, web};
 use tollgate::{DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
 use tollgate_actix::{
-    ClientIp, DenialKind, Head, Headers, KeyError, KeyExtractor, Missing, RateLimit, ShadowSwitch, TrustedProxies,
+    Actix, ClientIp, DenialKind, Gate, Head, Headers, KeyError, KeyExtractor, Missing, RateLimit, TrustedProxies,
     constant, extension, from_head, header, matched_path,
 };
-use tollgate_kit::clients;
+use tollgate_kit::{clients, layered};
 use tollgate_policy::Policy;
 
 async fn hello() -> &'static str {
@@ -50,6 +50,19 @@ fn keyed(limit: u32) -> Arc<Limiter<IpAddr>> {
     Arc::new(Limiter::new(Quota::per_hour(limit)).unwrap())
 }
 
+/// A server behind this limit.
+fn served<L, X>(limit: &RateLimit<L, X>) -> layered::Send
+where
+    L: Gate<Actix, X> + Send + Sync,
+    X: KeyExtractor<Key: Send + Sync> + Send + Sync + 'static,
+{
+    let limit = limit.clone();
+    let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(hello)));
+    Box::new(move |method, path, fields| server.ask(method, path, fields).into())
+}
+
+tollgate_kit::limited_alike!(tollgate_actix::RateLimit, served);
+
 #[test]
 fn all_workers_and_connections_share_one_limiter() {
     let (limiter, clock) = direct(50);
@@ -58,34 +71,6 @@ fn all_workers_and_connections_share_one_limiter() {
     assert_eq!(server.admitted_of(400, 16, "/"), 50);
     clock.advance(Duration::from_secs(60));
     assert_eq!(server.admitted_of(400, 16, "/"), 50);
-}
-
-#[test]
-fn header_fields_tell_the_limit_and_the_permits_left() {
-    let (limiter, clock) = direct(3);
-    let limit = RateLimit::new(limiter);
-    let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(hello)));
-    let policy = [item("default", [("q", 3), ("w", 60)])];
-    for remaining in [2, 1, 0] {
-        let answer = server.get("/", &[]);
-        assert_eq!((answer.status, &*answer.body), (200, "hello"));
-        assert_eq!(answer.list("ratelimit-policy"), policy);
-        assert_eq!(answer.list("ratelimit"), [item("default", [("r", remaining), ("t", 60)])]);
-        assert_eq!(answer.field("retry-after"), None);
-    }
-    clock.advance(Duration::from_millis(2_500));
-    let denied = server.get("/", &[]);
-    assert_eq!(denied.status, 429);
-    assert_eq!(denied.list("ratelimit-policy"), policy);
-    assert_eq!(denied.list("ratelimit"), [item("default", [("r", 0), ("t", 58)])]);
-    assert_eq!(denied.field("retry-after"), Some("58"), "57.5 seconds");
-    assert_eq!(denied.field("cache-control"), Some("no-store"));
-    assert_eq!(denied.field("content-type"), Some("application/problem+json"));
-    let body = denied.json();
-    assert_eq!(body["type"], "https://iana.org/assignments/http-problem-types#quota-exceeded");
-    assert_eq!((&body["status"], &body["violated-policies"][0]), (&429.into(), &"default".into()));
-    clock.advance(Duration::from_secs(58));
-    assert_eq!(server.status("/"), 200, "after the time that the answer told");
 }
 
 #[test]
@@ -273,33 +258,6 @@ fn a_header_field_that_is_no_text_is_not_a_key() {
 }
 
 #[test]
-fn a_bad_request_is_told_which_key_it_needs() {
-    let limiter = JointLimiter::builder()
-        .dimension("key", [Quota::per_hour(9)])
-        .dimension("place", [Quota::per_hour(9)])
-        .build()
-        .unwrap();
-    let tenant = from_head(|head| {
-        let named = head.uri.path() != "/";
-        Err::<String, _>(if named { KeyError::malformed() } else { KeyError::not_sent() })
-    });
-    let place = (header("x-zone").on_missing(Missing::Reject), tenant.naming("the name of a \"tenant\""));
-    let limit = RateLimit::new(Arc::new(limiter)).key((header("X-Api-Key"), place));
-    let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(hello)));
-    let (key, zone) = (("x-api-key", "secret"), ("x-zone", "secret"));
-    for (path, fields, needs) in [
-        ("/", &[key][..], "The request needs the header field x-zone."),
-        ("/", &[zone], "The request needs the header field x-api-key."),
-        ("/", &[key, zone], "The request needs the name of a \"tenant\"."),
-        ("/a", &[key, zone], "The request has the name of a \"tenant\" twice, or in a form that is not accepted."),
-        ("/", &[key, key], "The request has the header field x-api-key twice, or in a form that is not accepted."),
-    ] {
-        let answer = server.get(path, fields);
-        assert_eq!((answer.status, answer.json()["detail"].as_str()), (400, Some(needs)));
-    }
-}
-
-#[test]
 #[should_panic(expected = "no header field can have this name")]
 fn a_name_that_no_header_field_can_have_is_refused() {
     let _ = header("x api key");
@@ -398,43 +356,4 @@ fn an_answer_of_the_service_covers_each_status() {
         assert_eq!((answer.status, &*answer.body), (status, &*format!("{kind:?}")));
         assert_eq!(answer.field("cache-control"), Some("no-store"));
     }
-}
-
-#[test]
-fn a_switch_lets_denied_requests_pass_and_counts_them() {
-    let (limiter, _) = direct(1);
-    let switch = ShadowSwitch::on();
-    let limit = RateLimit::new(limiter).shadow(switch.clone());
-    let server = Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(hello)));
-    assert_eq!(server.get("/", &[]).list("ratelimit").len(), 1);
-    let overruled = server.get("/", &[]);
-    assert_eq!((overruled.status, overruled.field("ratelimit"), switch.overruled()), (200, None, 1));
-    switch.set(false);
-    assert_eq!((server.status("/"), switch.overruled()), (429, 1));
-    switch.set(true);
-    assert_eq!((server.status("/"), switch.overruled()), (200, 2));
-}
-
-#[test]
-fn preflights_are_limited_unless_asked_for() {
-    let (limiter, _) = direct(1);
-    let limit = RateLimit::new(limiter).key(tollgate_actix::NoKey).skip_preflights(true);
-    let preflight = [("origin", "https://example.com"), ("access-control-request-method", "PUT")];
-    let skips = |method: &str, fields: &[(&str, &str)]| {
-        let method = method.parse().unwrap();
-        let mut request = actix_web::test::TestRequest::default().method(method);
-        for field in fields {
-            request = request.insert_header(*field);
-        }
-        let limit = limit.clone();
-        let system = actix_web::rt::System::new();
-        let status = system.block_on(async {
-            let app = actix_web::test::init_service(App::new().wrap(limit).default_service(web::to(hello))).await;
-            actix_web::test::call_service(&app, request.to_request()).await.status()
-        });
-        status == StatusCode::OK
-    };
-    assert!(skips("GET", &[]) && !skips("GET", &[]));
-    assert!(skips("OPTIONS", &preflight));
-    assert!(!skips("OPTIONS", &preflight[..1]) && !skips("GET", &preflight));
 }

@@ -23,7 +23,7 @@ fn limiter(limit: u32) -> Arc<DirectLimiter<MockClock>> {
 /// The status of the answer to a request; `None` after a panic.
 fn ask<L, X>(limit: &RateLimit<L, X>, path: &str) -> Option<u16>
 where
-    L: tollgate_actix::Gate<X> + 'static,
+    L: tollgate_actix::Gate<tollgate_actix::Actix, X> + 'static,
     X: KeyExtractor + 'static,
 {
     let ask = async {

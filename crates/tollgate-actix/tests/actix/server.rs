@@ -50,8 +50,13 @@ impl Server {
     }
 
     pub(crate) fn get(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let request = client().get(format!("http://{}{path}", self.address));
-        Answer::of(fields.iter().fold(request, |request, (name, value)| request.header(*name, *value)).call().unwrap())
+        self.ask("GET", path, fields)
+    }
+
+    pub(crate) fn ask(&self, method: &str, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let request = ureq::http::Request::builder().method(method).uri(format!("http://{}{path}", self.address));
+        let request = fields.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        Answer::of(client().run(request.body(()).unwrap()).unwrap())
     }
 
     pub(crate) fn status(&self, path: &str) -> u16 {
@@ -114,6 +119,15 @@ impl Answer {
     /// The items of all lines of such a list.
     pub(crate) fn all(&self, name: &str) -> Vec<(String, BTreeMap<String, i64>)> {
         self.fields.get_all(name).into_iter().flat_map(|value| items(value.to_str().unwrap())).collect()
+    }
+}
+
+impl From<Answer> for tollgate_kit::limited::Answer {
+    fn from(Answer { status, fields, body }: Answer) -> Self {
+        let field = |(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
+            (name.to_string(), value.to_str().unwrap().to_owned())
+        };
+        Self { status, fields: fields.iter().map(field).collect(), body }
     }
 }
 

@@ -5,149 +5,81 @@ use std::sync::{Arc, OnceLock};
 
 use crate::server::{Answer, Server};
 use actix_web::{App, HttpResponse, web};
-use tollgate::rate_limit;
+use tollgate::{MockClock, rate_limit};
 use tollgate_actix::{
-    ClientIp, Denied, Headers, KeyError, PathKey, PolicyLimiter, RateLimit, Route, ShadowSwitch, StoreKey, from_head,
-    header, matched_path, path,
+    Actix, ClientIp, Denied, Gate, Headers, KeyError, PathKey, PolicyLimiter, RateLimit, Route, ShadowSwitch, StoreKey,
+    from_head, header, matched_path, path,
 };
+use tollgate_kit::limited::{self, POLICY, Service, USER};
+use tollgate_kit::redis::PolicyStore;
 use tollgate_policy::Policy;
-
-const POLICY: &str = r#"
-    [[dimension]]
-    name = "address"
-    quota = [{ limit = 5, per = "1d" }]
-
-    [[dimension]]
-    name = "key"
-    quota = [{ limit = 3, per = "1d" }]
-"#;
 
 type Keys = (IpAddr, String);
 type Limit = RateLimit<PolicyLimiter<Keys>, (ClientIp, tollgate_actix::Header)>;
 
-/// A server of Redis, and the secret of those who ask it.
-struct Store {
-    redis: tollgate_kit::redis::Server,
-    folder: tempfile::TempDir,
-}
-
-impl Store {
-    fn start() -> Option<Self> {
-        let store = Self { redis: tollgate_kit::redis::Server::start(&[])?, folder: tempfile::tempdir().unwrap() };
-        std::fs::write(store.folder.path().join("secret"), "the secret of all nodes\n").unwrap();
-        Some(store)
-    }
-
-    /// The dimensions there, with these lines in the `[store]`.
-    fn policy(&self, more: &str, dimensions: &str) -> String {
-        let secret = self.folder.path().join("secret");
-        let (url, secret) = (self.redis.address(), secret.display());
-        let breaker = "breaker = { failures = 3, pause = \"1h\" }\ntimeout = \"20s\"";
-        format!("[store]\nurl = \"{url}\"\nsecret = {{ file = \"{secret}\" }}\n{breaker}\n{more}\n{dimensions}")
-    }
-}
-
 /// All that a service has to say of it.
 fn limit(policy: &str) -> Limit {
     let limiter = PolicyLimiter::new(&Policy::from_toml(policy).unwrap()).unwrap();
-    RateLimit::new(Arc::new(limiter)).key((ClientIp::peer(), header("x-api-key")))
+    RateLimit::new(Arc::new(limiter)).key(keys())
 }
 
-fn served(limit: &Limit) -> Server {
+fn keys() -> (ClientIp, tollgate_actix::Header) {
+    (ClientIp::peer(), header(USER))
+}
+
+fn served<L>(limit: &RateLimit<L, (ClientIp, tollgate_actix::Header)>) -> Server
+where
+    L: Gate<Actix, (ClientIp, tollgate_actix::Header)> + Send + Sync,
+{
     let limit = limit.clone();
     Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(async || "hello")))
 }
 
 fn ask(server: &Server, key: &str) -> Answer {
-    server.get("/", &[("x-api-key", key)])
+    server.get("/", &[(USER, key)])
 }
 
-/// The table of a policy, by a service in process or on a store.
-fn is_limited(policy: &str) {
-    let server = served(&limit(policy));
-    for left in ["2", "1", "0"] {
-        let admitted = ask(&server, "alice");
-        assert_eq!((admitted.status, &*admitted.body), (200, "hello"));
-        assert_eq!(admitted.field("ratelimit-policy"), Some(r#""address";q=5;w=86400, "key";q=3;w=86400"#));
-        assert!(admitted.field("ratelimit").unwrap().starts_with(&format!("\"key\";r={left};t=")));
+/// A server with four workers: every one has a runtime of its own, and they share a connection.
+struct Workers {
+    server: Server,
+    limiter: Option<Arc<PolicyLimiter<Keys>>>,
+}
+
+impl Service for Workers {
+    const BODY: &'static str = "hello";
+
+    fn start(policy: &Policy) -> Self {
+        let limiter = Arc::new(PolicyLimiter::new(policy).unwrap());
+        Self { server: served(&RateLimit::new(Arc::clone(&limiter)).key(keys())), limiter: Some(limiter) }
     }
-    let denied = ask(&server, "alice");
-    assert_eq!((denied.status, denied.field("content-type")), (429, Some("application/problem+json")));
-    assert!(denied.field("ratelimit").unwrap().starts_with("\"key\";r=0;t="));
-    let wait: u64 = denied.field("retry-after").unwrap().parse().unwrap();
-    assert!((80_000..=86_400).contains(&wait), "{wait}");
-    assert_eq!(denied.json()["violated-policies"], serde_json::json!(["key"]));
-    // The denial has charged neither: of the address 2 are left.
-    for (key, status) in [("bob", 200), ("bob", 200), ("carol", 429)] {
-        assert_eq!(ask(&server, key).status, status, "{key}");
+
+    fn by_clock(policy: &Policy, clock: MockClock) -> Self {
+        let limiter = policy.builder::<Keys>().unwrap().clock(clock).build().unwrap();
+        Self { server: served(&RateLimit::new(Arc::new(limiter)).key(keys())), limiter: None }
     }
-    assert_eq!(ask(&server, "carol").json()["violated-policies"], serde_json::json!(["address"]));
-    assert_eq!(server.status("/"), 400, "without a key");
+
+    fn send(&self, fields: &[(&str, &str)]) -> limited::Answer {
+        self.server.get("/", fields).into()
+    }
+
+    fn by_store(&self) -> (u64, u64) {
+        let counts = self.limiter.as_ref().unwrap().on_store().unwrap().counts();
+        (counts.admitted, counts.unavailable)
+    }
 }
 
-#[test]
-fn the_same_table_holds_in_process_and_on_a_store() {
-    is_limited(POLICY);
-    let Some(store) = Store::start() else { return };
-    is_limited(&store.policy("", POLICY));
-}
-
-/// Four workers each: every one has a runtime of its own, and they share a connection.
-#[test]
-fn services_and_their_workers_share_one_limit_exactly() {
-    let Some(store) = Store::start() else { return };
-    let policy = store.policy("", "[[dimension]]\nname = \"address\"\nquota = [{ limit = 100, per = \"1d\" }]");
-    let service = || {
-        let limiter = PolicyLimiter::<(IpAddr,)>::new(&Policy::from_toml(&policy).unwrap()).unwrap();
-        let limit = RateLimit::new(Arc::new(limiter)).key((ClientIp::peer(),));
-        Server::of(move || App::new().wrap(limit.clone()).default_service(web::to(async || "hello")))
-    };
-    let services = [service(), service()];
-    let admitted: usize = std::thread::scope(|scope| {
-        let tasks = services.each_ref().map(|service| scope.spawn(|| service.admitted_of(200, 8, "/")));
-        tasks.into_iter().map(|task| task.join().unwrap()).sum()
-    });
-    assert_eq!(admitted, 100);
-}
-
-/// What becomes of a request once the store is away.
-fn left_alone(more: &str) -> Option<Answer> {
-    let store = Store::start()?;
-    let limit = limit(&store.policy(more, POLICY));
-    let server = served(&limit);
-    assert_eq!(ask(&server, "alice").status, 200);
-    drop(store);
-    let answer = ask(&server, "alice");
-    let counts = limit.limiter().on_store().unwrap().counts();
-    assert_eq!((counts.admitted, counts.unavailable), (1, 1));
-    Some(answer)
-}
-
-#[test]
-fn a_store_that_is_away_is_answered_with_503_and_the_service_is_not_called() {
-    let Some(away) = left_alone("") else { return };
-    assert_eq!((away.status, away.field("retry-after"), away.field("ratelimit")), (503, None, None));
-    assert_eq!(away.body, r#"{"title":"Service Unavailable","status":503}"#);
-}
-
-#[test]
-fn a_store_that_is_away_admits_or_leaves_a_share_as_the_policy_says() {
-    let Some(open) = left_alone("on_failure = \"open\"") else { return };
-    assert_eq!((open.status, &*open.body, open.field("ratelimit")), (200, "hello", None));
-    let local = left_alone("on_failure = \"local\"\nnodes = 3").unwrap();
-    assert_eq!((local.status, &*local.body), (200, "hello"));
-}
+tollgate_kit::limited_by_a_policy!(Workers);
 
 #[test]
 fn cached_denials_costs_answers_and_the_switch_are_as_in_process() {
-    let Some(store) = Store::start() else { return };
+    let Some(store) = PolicyStore::start() else { return };
     let switch = ShadowSwitch::off();
     let limit = limit(&store.policy("cache_denials = 100", POLICY)).shadow(switch.clone());
     let limit = limit.headers(Headers::XRateLimit).skip(|head| head.uri.path() == "/health");
     let limit = limit.cost(|head| if head.headers.contains_key("large") { 4 } else { 1 });
     let limit = limit.on_denied(|denied| HttpResponse::build(denied.status()).body("no"));
     let server = served(&limit);
-    assert_eq!(server.get("/", &[("x-api-key", "alice"), ("large", "1")]).status, 422);
+    assert_eq!(server.get("/", &[(USER, "alice"), ("large", "1")]).status, 422);
     for left in ["2", "1", "0"] {
         assert_eq!(ask(&server, "alice").field("x-ratelimit-remaining"), Some(left));
     }
@@ -174,7 +106,7 @@ fn paths_routes_and_keys_of_the_program_are_keys_of_a_store() {
         }
     }
 
-    let Some(store) = Store::start() else { return };
+    let Some(store) = PolicyStore::start() else { return };
     let dimensions = "
         dimension = [
             { name = \"path\", quota = [{ limit = 2, per = \"1d\" }] },
@@ -209,7 +141,7 @@ async fn handled(user: &str, cost: u32) -> Result<&'static str, Denied> {
 
 #[test]
 fn a_handler_with_the_attribute_answers_what_the_middleware_answers() {
-    let Some(store) = Store::start() else { return };
+    let Some(store) = PolicyStore::start() else { return };
     let dimension = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 3, per = \"1d\" }]";
     let policy = Policy::from_toml(&store.policy("", dimension)).unwrap();
     HANDLED.set(PolicyLimiter::new(&policy).unwrap()).unwrap();

@@ -104,7 +104,7 @@ impl<L: AskedWith<K>, K, V: FieldValue> Loan<L, K, V> {
         while most > 0 {
             let left = limiter.left(&self.keys, Tell::Tightest);
             let cost = left.map_or(most, |left| left.iter().map(|item| item.usage.remaining).fold(most, u32::min));
-            let request = Request { cost, refundable: false, tell: Tell::Nothing };
+            let request = Request { cost, refundable: false, is_peek: false, tell: Tell::Nothing };
             if cost == 0 || !matches!(limiter.decide(&self.keys, request), Verdict::Refused(_)) {
                 break;
             }

@@ -183,7 +183,7 @@ macro_rules! extractors {
 }
 
 /// The options of a limit that are the same in all frameworks. The limit has a field `shared` of
-/// type `Arc<Shared<_, L, X>>`, where `Gate`, `Head` and `KeyExtractor` are those of the framework.
+/// type `Arc<Shared<_, L, X>>`, where `Head` and `KeyExtractor` are those of the framework.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! limit_options {

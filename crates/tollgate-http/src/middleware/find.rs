@@ -1,4 +1,4 @@
-//! [`Find`]: a limiter as middleware asks it, with the keys of an extractor.
+//! [`Gate`]: a limiter as middleware asks it, with the keys of an extractor.
 
 use core::hash::Hash;
 
@@ -31,7 +31,7 @@ use super::values::FieldValue;
             a `JointLimiter` needs `.key((..,))` with a tuple of one extractor for each dimension; \
             a `DirectLimiter` needs no key"
 )]
-pub trait Find<W: Extracts<X>, X>: AskedWith<<Self as Find<W, X>>::Keys> + Sized + 'static {
+pub trait Gate<W: Extracts<X>, X>: AskedWith<<Self as Gate<W, X>>::Keys> + Sized + 'static {
     /// The keys of a request.
     type Keys: Hash + Clone + 'static;
 
@@ -53,7 +53,7 @@ pub trait Find<W: Extracts<X>, X>: AskedWith<<Self as Find<W, X>>::Keys> + Sized
     }
 }
 
-impl<W, X, K, C, F> Find<W, X> for Limiter<K, C, F>
+impl<W, X, K, C, F> Gate<W, X> for Limiter<K, C, F>
 where
     Self: 'static,
     K: Key,
@@ -69,7 +69,7 @@ where
     }
 }
 
-impl<W, X, C, F> Find<W, X> for JointLimiter<<W as Extracts<X>>::Key, C, F>
+impl<W, X, C, F> Gate<W, X> for JointLimiter<<W as Extracts<X>>::Key, C, F>
 where
     Self: 'static,
     C: Clock,
@@ -85,7 +85,7 @@ where
 }
 
 #[cfg(feature = "redis")]
-impl<W, X> Find<W, X> for PolicyLimiter<<W as Extracts<X>>::Key>
+impl<W, X> Gate<W, X> for PolicyLimiter<<W as Extracts<X>>::Key>
 where
     W: Extracts<X, Key: Dimensions>,
     X: JointKeys<W, All = W::Key, Found: Hash + Clone + Send + Sync + StoreKeys + 'static>,

@@ -7,7 +7,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::time::Duration;
 
-use tollgate::{Decision, Denial, Quota, QuotaStatus, Receipt};
+use tollgate::{Decision, Denial, Quota, QuotaStatus, Receipt, Status};
 
 use crate::limit::Usage;
 use crate::problem::DenialKind;
@@ -102,6 +102,8 @@ pub struct Request {
     pub(crate) cost: u32,
     /// Whether the permits may be refunded.
     pub(crate) refundable: bool,
+    /// Whether the request only looks. A limiter of one key does not heed it.
+    pub(crate) is_peek: bool,
     pub(crate) tell: Tell,
 }
 
@@ -121,10 +123,28 @@ pub enum Tell {
 pub enum Verdict {
     /// The request is admitted without a charge.
     Uncounted,
+    /// The request is admitted without a charge, by the limiter's shadow mode, in place of this.
+    Overruled(Box<Refusal>),
     /// The request is admitted.
     Admitted(Granted),
     /// The request is denied. Boxed, because most verdicts are not.
     Refused(Box<Refusal>),
+}
+
+impl Verdict {
+    /// The verdict of a decided request. Its permits are not refunded.
+    pub(crate) fn of(status: &Status, tell: Tell) -> Self {
+        match status.decision() {
+            Decision::Admitted(admission) if admission.is_counted() => {
+                Self::Admitted(Granted { left: Items::left(status, tell), receipt: None })
+            }
+            Decision::Admitted(admission) => match admission.overruled() {
+                Some(denial) => Self::Overruled(Refusal::by(&denial, || Items::marked(status))),
+                None => Self::Uncounted,
+            },
+            Decision::Denied(denial) => Refusal::of(&denial, || Items::marked(status)),
+        }
+    }
 }
 
 /// The result of an admission.
@@ -144,6 +164,8 @@ pub struct Refusal {
     pub(crate) wait: Duration,
     /// The violated quotas.
     pub(crate) violated: Items,
+    /// The dimension and the quota that decide the wait; `None` if no quota does.
+    pub(crate) decides: Option<(usize, usize)>,
 }
 
 /// Some quotas. A single quota, the usual case, takes no allocation.
@@ -179,12 +201,6 @@ impl Item {
         Self { usage, ..self }
     }
 
-    /// Of a quota of a dimension.
-    #[cfg(feature = "redis")]
-    pub(crate) fn of((dimension, quota): (usize, usize), limit: u32, usage: Usage) -> Self {
-        Self { usage, limit, dimension: octet(dimension), quota: octet(quota) }
-    }
-
     /// The only quota of a key, of which no permit is left until `next_after`.
     const fn exhausted(limit: u32, next_after: Duration) -> Self {
         Self { usage: Usage { remaining: 0, next_after }, limit, dimension: 0, quota: 0 }
@@ -194,17 +210,29 @@ impl Item {
 impl Items {
     pub(crate) const NONE: Self = Self::Several(Vec::new());
 
-    /// The items to show, of which one is the tightest.
-    pub(crate) fn told<I: Iterator<Item = Item>>(
-        tell: Tell,
-        tightest: impl FnOnce() -> Option<Item>,
-        items: impl FnOnce() -> I,
-    ) -> Option<Self> {
+    /// The items to show of a status.
+    pub(crate) fn left(status: &Status, tell: Tell) -> Option<Self> {
         match tell {
             Tell::Nothing => None,
-            Tell::Tightest => tightest().map(Self::One),
-            Tell::All => Some(items().collect()),
+            Tell::Tightest => Some(Self::One(status.tightest()?.into())),
+            Tell::All => Some(status.quotas().map(Item::from).collect()),
         }
+    }
+
+    /// The quotas that a status marks as violated.
+    fn marked(status: &Status) -> Self {
+        status.quotas().filter(QuotaStatus::is_violated).map(Item::from).collect()
+    }
+
+    /// The violated quotas of a denied request, by the permits left, which may have been read a moment
+    /// later. The quota that decides the wait is always listed.
+    fn violated(left: &Status, denial: &Denial, cost: u32) -> Self {
+        let (place, wait) = ((denial.dimension(), denial.quota()), denial.retry_after());
+        let violated = |item: Item| {
+            let usage = item.usage.violated(cost, wait, (item.dimension(), item.quota()) == place)?;
+            Some(Item { usage, ..item })
+        };
+        left.quotas().map(Item::from).filter_map(violated).collect()
     }
 }
 
@@ -233,36 +261,27 @@ impl FromIterator<Item> for Items {
 impl Refusal {
     /// A denial, with the violated quotas if quotas deny it.
     fn of(denial: &Denial, violated: impl FnOnce() -> Items) -> Verdict {
+        Verdict::Refused(Self::by(denial, violated))
+    }
+
+    fn by(denial: &Denial, violated: impl FnOnce() -> Items) -> Box<Self> {
         let kind = DenialKind::from(denial.reason());
-        let violated = if kind == DenialKind::Quota { violated() } else { Items::NONE };
-        Verdict::Refused(Box::new(Self { kind, wait: denial.retry_after(), violated }))
+        let (violated, decides) = match kind {
+            DenialKind::Quota => (violated(), Some((denial.dimension(), denial.quota()))),
+            _ => (Items::NONE, None),
+        };
+        Box::new(Self { kind, wait: denial.retry_after(), violated, decides })
     }
 
     /// The cost is more than the limit.
     pub(crate) fn cost() -> Verdict {
-        let kind = DenialKind::CostExceedsLimit;
-        Verdict::Refused(Box::new(Self { kind, wait: Duration::MAX, violated: Items::NONE }))
+        Self::without_wait(DenialKind::CostExceedsLimit)
     }
-}
 
-/// The violated quotas among these.
-fn violated(quotas: impl Iterator<Item = QuotaStatus>) -> Items {
-    quotas.filter(QuotaStatus::is_violated).map(Item::from).collect()
-}
-
-/// The violated quotas of a denied request, by the permits left, which may have been read a moment
-/// later. The quota that decides the wait, of this dimension and place, is always listed.
-pub(crate) fn violated_by(left: impl Iterator<Item = Item>, place: (usize, usize), wait: Duration, cost: u32) -> Items {
-    let violated = |item: Item| {
-        let usage = item.usage.violated(cost, wait, (item.dimension(), item.quota()) == place)?;
-        Some(Item { usage, ..item })
-    };
-    left.filter_map(violated).collect()
-}
-
-/// The same of a denial in process.
-fn violated_by_denial(left: impl Iterator<Item = Item>, denial: &Denial, cost: u32) -> Items {
-    violated_by(left, (denial.dimension(), denial.quota()), denial.retry_after(), cost)
+    /// No wait helps, and no quota decides.
+    pub(crate) fn without_wait(kind: DenialKind) -> Verdict {
+        Verdict::Refused(Box::new(Self { kind, wait: Duration::MAX, violated: Items::NONE, decides: None }))
+    }
 }
 
 impl From<QuotaStatus> for Item {
@@ -272,15 +291,7 @@ impl From<QuotaStatus> for Item {
     }
 }
 
-#[cfg(feature = "redis")]
-impl From<&tollgate_redis::QuotaStatus> for Item {
-    fn from(status: &tollgate_redis::QuotaStatus) -> Self {
-        let usage = Usage { remaining: status.remaining(), next_after: status.next_after() };
-        Self::of((status.dimension(), status.quota()), status.limit(), usage)
-    }
-}
-
-/// A place fits in a byte: there are at most eight dimensions, and eight quotas per key.
-fn octet(place: usize) -> u8 {
-    u8::try_from(place).unwrap_or(u8::MAX)
+/// An index fits in a byte: there are at most eight dimensions, and eight quotas per key.
+fn octet(index: usize) -> u8 {
+    u8::try_from(index).unwrap_or(u8::MAX)
 }

@@ -175,6 +175,14 @@ impl<L, V: FieldValue> Limits<L, V> {
         }
     }
 
+    /// The texts about the quotas of these keys.
+    pub(super) fn prepared<K>(&self, keys: &K) -> Arc<Prepared<V>>
+    where
+        L: AskedWith<K>,
+    {
+        self.inner.prepared(keys, Arc::clone)
+    }
+
     /// A denial that is not the limiter's.
     #[cfg(feature = "wait")]
     pub(super) fn deny<K>(&self, keys: &K, refusal: Refusal) -> Denied<V>
@@ -189,7 +197,7 @@ impl<L, V: FieldValue> Limits<L, V> {
         L: AskedWith<K>,
     {
         let inner = &self.inner;
-        let request = Request { cost, refundable, tell: inner.tell() };
+        let request = Request { cost, refundable, is_peek: false, tell: inner.tell() };
         let decide = || inner.limiter.decide(&keys, request);
         // The limiter denies, and its observers see what becomes of that.
         let verdict = if self.is_in_shadow() { observe_overruled(decide) } else { decide() };
@@ -208,7 +216,7 @@ impl<L, V: FieldValue> Limits<L, V> {
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
-        let request = Request { cost, refundable: false, tell: self.inner.tell() };
+        let request = Request { cost, refundable: false, is_peek: false, tell: self.inner.tell() };
         let Some(verdict) = self.inner.limiter.later(&keys, request) else { return Err(keys) };
         let inner = Arc::clone(&self.inner);
         Ok(Box::pin(async move { Inner::outcome(&inner, keys, verdict.await, false) }))
@@ -228,7 +236,7 @@ impl<L, V: FieldValue> Inner<L, V> {
         L: AskedWith<K>,
     {
         match verdict {
-            Verdict::Uncounted => Outcome::Admitted(None),
+            Verdict::Uncounted | Verdict::Overruled(_) => Outcome::Admitted(None),
             Verdict::Admitted(Granted { left, receipt: Some(receipt) }) => {
                 let loan = Loan::new(Arc::clone(this), *receipt, left, keys, refund_unanswered);
                 Outcome::Admitted(Some(Charge { state: State::Loan(Box::new(loan)) }))

@@ -6,23 +6,19 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::{Clock as _, Decision, JointError, JointLimiter, Quota, Receipt, Unasked};
-use tollgate_redis::{AcquireError, PolicyLimiter, Status, StoreError, StoreKeys};
+use tollgate::{Clock, Decision, JointError, Quota, Receipt, Status, Unasked};
+use tollgate_redis::{AcquireError, Decided, PolicyLimiter, StoreError, StoreKeys};
 
 use super::gate::joint::JointKey;
-use super::gate::{Granted, Item, Items, Later, Refusal, Request, Tell, Verdict, sealed, violated_by};
+use super::gate::{Items, Later, Refusal, Request, Tell, Verdict, sealed};
 use crate::problem::{DenialKind, Problem};
 
-impl<K: JointKey + StoreKeys> sealed::Ask<K> for PolicyLimiter<K::Dimensions>
-where
-    K::Dimensions: Sized,
-    JointLimiter<K::Dimensions>: sealed::Ask<K>,
-{
+impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dimensions, C> {
     const HAS_DIMENSIONS: bool = true;
 
     /// On a store only [`later`](sealed::Ask::later) decides.
     fn decide(&self, keys: &K, request: Request) -> Verdict {
-        self.in_process().map_or_else(Refusal::undecided, |limiter| limiter.decide(keys, request))
+        self.in_process().map_or_else(undecided, |limiter| limiter.decide(keys, request))
     }
 
     fn later(&self, keys: &K, request: Request) -> Option<Later> {
@@ -30,7 +26,13 @@ where
         let (limiter, keys) = (Arc::clone(limiter), keys.bytes());
         let decision = async move {
             let keys: Vec<Option<&[u8]>> = keys.iter().map(Option::as_deref).collect();
-            verdict(limiter.try_acquire_known(&keys, request.cost).await, request)
+            verdict(
+                match request.is_peek {
+                    true => limiter.peek(&keys, request.cost).await,
+                    false => limiter.try_acquire_known(&keys, request.cost).await,
+                },
+                request.tell,
+            )
         };
         Some(Box::pin(Alone(Mutex::new(Box::pin(decision)))))
     }
@@ -70,32 +72,18 @@ where
     }
 }
 
-fn verdict(status: Result<Status, StoreError>, request: Request) -> Verdict {
-    let status = match status {
-        Ok(status) => status,
-        Err(StoreError::CostExceedsLimit { .. }) => return Refusal::cost(),
-        Err(_) => return Refusal::undecided(),
-    };
-    let items: Vec<Item> = status.quotas().iter().map(Item::from).collect();
-    match status.decision() {
-        tollgate_redis::Decision::Admitted(admission) if admission.is_counted() => {
-            let left = Items::told(request.tell, || Some((&status.tightest()).into()), || items.into_iter());
-            Verdict::Admitted(Granted { left, receipt: None })
-        }
-        tollgate_redis::Decision::Admitted(_) => Verdict::Uncounted,
-        tollgate_redis::Decision::Denied(denial) => {
-            let (place, wait) = ((denial.dimension(), denial.quota()), denial.retry_after());
-            let violated = violated_by(items.into_iter(), place, wait, request.cost);
-            Verdict::Refused(Box::new(Refusal { kind: DenialKind::Quota, wait, violated }))
-        }
+fn verdict(status: Result<Decided<Status>, StoreError>, tell: Tell) -> Verdict {
+    match status {
+        Ok(status) => Verdict::of(&status, tell),
+        Err(StoreError::CostExceedsLimit { .. }) => Refusal::cost(),
+        Err(StoreError::WrongKeys { .. }) => Refusal::without_wait(DenialKind::KeyNotSent),
+        Err(_) => undecided(),
     }
 }
 
-impl Refusal {
-    /// The store did not decide.
-    fn undecided() -> Verdict {
-        Verdict::Refused(Box::new(Self { kind: DenialKind::Undecided, wait: Duration::MAX, violated: Items::NONE }))
-    }
+/// The store did not decide.
+fn undecided() -> Verdict {
+    Refusal::without_wait(DenialKind::Undecided)
 }
 
 /// A future that threads may share, since nobody but its owner polls it.
@@ -114,7 +102,6 @@ impl From<&AcquireError> for Problem<'static> {
     fn from(error: &AcquireError) -> Self {
         match error {
             AcquireError::Denied(denial) => Self::from(denial),
-            AcquireError::DeniedOnStore(denial) => Self::new(DenialKind::Quota, denial.retry_after()),
             AcquireError::InProcess(JointError::Cost(error)) => Self::from(*error),
             AcquireError::Store(StoreError::CostExceedsLimit { .. }) => {
                 Self::new(DenialKind::CostExceedsLimit, Duration::MAX)

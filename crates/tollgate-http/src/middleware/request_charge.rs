@@ -5,19 +5,19 @@ use std::sync::Arc;
 use super::adapter::Middleware;
 use super::admitted::Admitted;
 use super::charge::Charge;
-use super::find::Find;
+use super::find::Gate;
 use super::key::Extracts;
 use super::settings::OnAnswer;
 use super::told::Told;
 
 /// The charge of an admitted request. If it is dropped before the response, it refunds the permits
 /// if the options say so.
-pub struct RequestCharge<W: Middleware + Extracts<X>, L: Find<W, X>, X> {
+pub struct RequestCharge<W: Middleware + Extracts<X>, L: Gate<W, X>, X> {
     charge: Charge<L, L::Keys, W::Field>,
     on_answer: Option<Arc<OnAnswer<W>>>,
 }
 
-impl<W: Middleware + Extracts<X>, L: Find<W, X>, X> RequestCharge<W, L, X> {
+impl<W: Middleware + Extracts<X>, L: Gate<W, X>, X> RequestCharge<W, L, X> {
     pub(super) const fn new(charge: Charge<L, L::Keys, W::Field>, on_answer: Option<Arc<OnAnswer<W>>>) -> Self {
         Self { charge, on_answer }
     }

@@ -10,7 +10,7 @@ use tollgate::Unasked;
 
 use super::adapter::Middleware;
 use super::around::Around;
-use super::find::Find;
+use super::find::Gate;
 use super::gate::AskedWith;
 use super::key::Extracts;
 use super::key_error::KeyError;
@@ -71,7 +71,7 @@ impl<W: Middleware + Extracts<X>, L, X> Clone for Shared<W, L, X> {
 pub type Settled<W, L, X> = Result<Option<RequestCharge<W, L, X>>, Box<<W as Middleware>::Answer>>;
 
 /// The judgement of a request.
-pub enum Judgement<W: Middleware + Extracts<X>, L: Find<W, X>, X> {
+pub enum Judgement<W: Middleware + Extracts<X>, L: Gate<W, X>, X> {
     /// The request passes, and the limiter is not asked.
     Skipped,
     /// The request is decided.
@@ -82,7 +82,7 @@ pub enum Judgement<W: Middleware + Extracts<X>, L: Find<W, X>, X> {
     InLine(InLine<L, L::Keys, W::Field>),
 }
 
-impl<W: Middleware + Extracts<X>, L: Find<W, X>, X> Shared<W, L, X> {
+impl<W: Middleware + Extracts<X>, L: Gate<W, X>, X> Shared<W, L, X> {
     /// Decides a request. All callbacks except that of refunds run before the charge, so a callback
     /// that panics leaves nothing charged.
     pub fn judge(&self, head: &W::Head<'_>) -> Judgement<W, L, X> {

@@ -152,7 +152,7 @@ impl<L, V: FieldValue> Asked<'_, L, V> {
             let taken = |item: &Item| item.with(Usage { remaining: 0, next_after: wait });
             let left = limiter.left(&keys, Tell::Tightest);
             let violated = left.map_or(Items::NONE, |left| left.iter().map(taken).collect());
-            let refusal = Refusal { kind: DenialKind::Quota, wait, violated };
+            let refusal = Refusal { kind: DenialKind::Quota, wait, violated, decides: None };
             return Outcome::Denied(self.limits.deny(&keys, refusal));
         }
         // The limiter counts the denial.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tollgate::{Absent, rate_limit};
-use tollgate_kit::redis::{Server, runtime};
+use tollgate_kit::redis::{PolicyStore, runtime};
 use tollgate_policy::Policy;
 use tollgate_redis::{AcquireError, PolicyLimiter, StoreError};
 
@@ -27,26 +27,6 @@ type Limiter = PolicyLimiter<(String, IpAddr)>;
 
 fn limiter(policy: &str) -> Arc<Limiter> {
     Arc::new(PolicyLimiter::new(&Policy::from_toml(policy).unwrap()).unwrap())
-}
-
-/// The policy on a server, which stops when this is dropped.
-struct Store {
-    policy: String,
-    redis: Server,
-    folder: tempfile::TempDir,
-}
-
-impl Store {
-    fn start(more: &str) -> Option<Self> {
-        let (redis, folder) = (Server::start(&[])?, tempfile::tempdir().unwrap());
-        let secret = folder.path().join("secret");
-        std::fs::write(&secret, "the secret of all nodes\n").unwrap();
-        let (url, secret) = (redis.address(), secret.display());
-        let policy = format!(
-            "[store]\nurl = \"{url}\"\nsecret = {{ file = \"{secret}\" }}\ntimeout = \"20s\"\n{more}\n{POLICY}"
-        );
-        Some(Self { policy, redis, folder })
-    }
 }
 
 struct Service {
@@ -97,16 +77,17 @@ async fn is_limited(policy: &str) -> Service {
 fn the_same_function_is_limited_in_process_and_on_a_store() {
     let service = runtime().block_on(is_limited(POLICY));
     assert!(service.limiter.on_store().is_none());
-    let Some(store) = Store::start("") else { return };
-    let service = runtime().block_on(is_limited(&store.policy));
+    let Some(store) = PolicyStore::start() else { return };
+    let service = runtime().block_on(is_limited(&store.policy("", POLICY)));
     let counts = service.limiter.on_store().unwrap().counts();
     assert_eq!((counts.admitted, counts.denied), (5, 3));
 }
 
 #[test]
 fn functions_of_two_programs_share_one_limit_exactly() {
-    let Some(store) = Store::start("") else { return };
-    let services = [Arc::new(Service::new(&store.policy)), Arc::new(Service::new(&store.policy))];
+    let Some(store) = PolicyStore::start() else { return };
+    let policy = store.policy("", POLICY);
+    let services = [Arc::new(Service::new(&policy)), Arc::new(Service::new(&policy))];
     let admitted = runtime().block_on(async {
         let open = |at: usize| {
             let service = Arc::clone(&services[at % 2]);
@@ -130,11 +111,11 @@ async fn greet(limiter: &Limiter, user: &str) -> String {
 #[test]
 fn while_the_store_is_away_a_call_fails_or_passes_as_the_policy_says() {
     for (more, greeted) in [("", false), ("on_failure = \"open\"", true), ("on_failure = \"local\"\nnodes = 3", true)] {
-        let Some(Store { policy, redis, folder }) = Store::start(more) else { return };
-        let service = Service::new(&policy);
+        let Some(store) = PolicyStore::start() else { return };
+        let service = Service::new(&store.policy(more, POLICY));
         runtime().block_on(async {
             assert_eq!(greet(&service.limiter, "alice").await, "hello alice");
-            drop((redis, folder));
+            drop(store);
             let answer = greet(&service.limiter, "alice").await;
             assert_eq!(answer == "hello alice", greeted, "{more}: {answer}");
             assert_eq!(answer.starts_with("no: the store did not decide the request: "), !greeted, "{answer}");

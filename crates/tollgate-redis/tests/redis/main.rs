@@ -8,3 +8,9 @@ mod from_policy;
 mod on_a_server;
 mod recorded;
 mod vectors;
+
+/// The receipt of a request that is admitted.
+fn receipt(decided: tollgate_redis::Decided<tollgate::Decision>) -> tollgate_redis::Receipt {
+    assert!(decided.is_admitted(), "{decided:?}");
+    decided.into_receipt()
+}

@@ -10,10 +10,10 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tollgate::{Algorithm, Quota};
+use tollgate::{Algorithm, Decision, Quota, Status};
 use tollgate_kit::redis::{Clock, Server, case_name, runtime};
 use tollgate_kit::vectors::{Ask, Case, Expect, Fault, read};
-use tollgate_redis::{BuildError, Decision, RedisLimiter, Status, Store, StoreError};
+use tollgate_redis::{BuildError, Decided, RedisLimiter, Store, StoreError};
 
 const FILES: [&str; 7] = [
     include_str!("../../../../tests/vectors/sliding_window_log.json"),
@@ -125,7 +125,7 @@ impl Play<'_> {
         self.clock.set(ORIGIN + self.pace.micros(nanos));
     }
 
-    fn seen(&self, status: Result<Status, StoreError>) -> Expect {
+    fn seen(&self, status: Result<Decided<Status>, StoreError>) -> Expect {
         let status = match status {
             Ok(status) => status,
             Err(StoreError::CostExceedsLimit { .. }) => {
@@ -133,10 +133,9 @@ impl Play<'_> {
             }
             Err(error) => panic!("{error}"),
         };
-        let tightest = status.tightest();
         let mut numbers = BTreeMap::from([
-            ("remaining", tightest.remaining().into()),
-            ("reset_ns", self.pace.nanos(tightest.reset_after())),
+            ("remaining", status.remaining().into()),
+            ("reset_ns", self.pace.nanos(status.reset_after())),
         ]);
         let answer = match status.decision() {
             Decision::Admitted(admission) => {

@@ -11,13 +11,14 @@ use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::R
 use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use envoy_types::pb::google::protobuf::Duration;
 use tollgate::MAX_DIMENSIONS;
+use tollgate_http::middleware::Ruling;
 use tollgate_http::{DenialKind, ServiceLimit};
 use tonic::{Request, Response, Status, async_trait};
 
 use crate::answer::Answer;
+use crate::ask::{Ask, Asked, Decided};
 use crate::fields::{Fields, Values, apart};
 use crate::guard::Guard;
-use crate::verdict::{Ask, Asked, Decided, Verdict};
 
 /// The service `RateLimitService`.
 #[derive(Debug)]
@@ -42,8 +43,8 @@ impl RateLimitService for ShouldRateLimit {
         let (values, asked, ask) = read.inspect_err(|_| self.guard.counts.malformed())?;
         let values = apart(values);
         drop(request);
-        let decided = self.guard.decide(&values, ask).await;
-        Ok(Response::new(to_response(&self.guard, &decided, &asked)))
+        let decided = self.guard.decide(values, ask).await;
+        Ok(Response::new(to_response(&decided, &asked)))
     }
 }
 
@@ -114,10 +115,10 @@ fn unknown(fields: &Fields) -> Status {
     ))
 }
 
-fn to_response(guard: &Guard, decided: &Decided, asked: &[Asked]) -> RateLimitResponse {
-    let answer = Answer::of(guard, decided);
+fn to_response(decided: &Decided, asked: &[Asked]) -> RateLimitResponse {
+    let answer = Answer::of(decided);
     let code = if answer.is_admitted() { Code::Ok } else { Code::OverLimit };
-    let statuses = asked.iter().map(|asked| status(guard, &decided.verdict, asked)).collect();
+    let statuses = asked.iter().map(|asked| status(decided, asked)).collect();
     let mut fields: Vec<HeaderValue> =
         answer.fields.iter().map(|(name, value)| header(name, &String::from_utf8_lossy(value))).collect();
     let mut raw_body = Vec::new();
@@ -136,18 +137,14 @@ fn to_response(guard: &Guard, decided: &Decided, asked: &[Asked]) -> RateLimitRe
 }
 
 /// The status of one descriptor.
-fn status(guard: &Guard, verdict: &Verdict, asked: &Asked) -> DescriptorStatus {
+fn status(decided: &Decided, asked: &Asked) -> DescriptorStatus {
     let wanted = |dimension: usize| asked.get(dimension).copied().unwrap_or_default();
-    let (code, limit) = match verdict {
-        Verdict::Admitted(status) => (Code::Ok, guard.tightest(status, wanted)),
-        Verdict::Uncounted | Verdict::Overruled(_) => (Code::Ok, None),
+    let (code, limit) = match decided.ruling() {
+        Ruling::Admitted => (Code::Ok, decided.tightest(wanted)),
+        Ruling::Uncounted | Ruling::Overruled => (Code::Ok, None),
         // Another descriptor is over the limit.
-        Verdict::Denied(refusal)
-            if refusal.kind == DenialKind::Quota && guard.violated(refusal, wanted).next().is_none() =>
-        {
-            (Code::Ok, None)
-        }
-        Verdict::Denied(refusal) => (Code::OverLimit, ServiceLimit::tightest(guard.violated(refusal, wanted))),
+        Ruling::Denied(DenialKind::Quota) if decided.violated(wanted).next().is_none() => (Code::Ok, None),
+        Ruling::Denied(_) => (Code::OverLimit, ServiceLimit::tightest(decided.violated(wanted))),
     };
     DescriptorStatus {
         code: code.into(),

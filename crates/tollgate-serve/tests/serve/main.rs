@@ -9,6 +9,8 @@ mod envoy;
 mod envoy_grpc;
 mod guarded;
 mod held;
+#[cfg(feature = "redis")]
+mod limited;
 mod networks;
 mod nginx;
 #[cfg(feature = "redis")]

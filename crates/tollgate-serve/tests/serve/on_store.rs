@@ -62,8 +62,7 @@ fn by_grpc(served: &Running) -> ByGrpc {
 /// A server whose store ends after one request, and the answers from then on.
 fn left_alone(more: &str) -> Option<(Running, [Answer; 3], ByGrpc)> {
     let mut place = Place::on_store()?;
-    let breaker = "breaker = { failures = 3, pause = \"1h\" }\ntimeout = \"20s\"";
-    let served = Running::start(server(&place.policy(USERS, &format!("{breaker}\n{more}"))));
+    let served = Running::start(server(&place.policy(USERS, more)));
     assert_eq!(served.acquire(ALICE).field("ratelimit"), Some(r#""user";r=99;t=86400"#));
     place.goes_away();
     let field = [("x-tollgate-user", "alice")];
@@ -114,7 +113,7 @@ fn a_store_that_is_away_leaves_a_share_of_the_limit() {
 #[test]
 fn a_cached_denial_is_told_as_the_store_told_it() {
     let Some(place) = Place::on_store() else { return };
-    let served = Running::start(server(&place.policy(POLICY, "timeout = \"20s\"\ncache_denials = 100")));
+    let served = Running::start(server(&place.policy(POLICY, "cache_denials = 100")));
     let ask = |cost: u32| {
         served.acquire(&format!(r#"{{"keys": {{"client": "192.0.2.1", "user": "alice"}}, "cost": {cost}}}"#))
     };
@@ -138,7 +137,7 @@ fn leases_are_spent_without_the_store_and_given_back_by_a_server_that_stops() {
     // Steps of a day: none ends while this runs.
     let quota = "[[dimension]]\nname = \"user\"\nquota = [{ algorithm = \"quantised-log\", limit = 200, per = \"1d\", \
                  resolution = \"1d\" }]\n";
-    let start = || Running::start(server(&place.policy(quota, "timeout = \"20s\"\nlease = { most = 50, slots = 64 }")));
+    let start = || Running::start(server(&place.policy(quota, "lease = { most = 50, slots = 64 }")));
     let [first, second] = [start(), start()];
     let left = |served: &Running| {
         let answer = served.acquire(ALICE);

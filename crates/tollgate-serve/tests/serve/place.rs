@@ -1,6 +1,8 @@
 //! Where servers of tests decide: in process, or on a store.
 
 use tollgate::MockClock;
+#[cfg(feature = "redis")]
+use tollgate_kit::redis::PolicyStore;
 use tollgate_serve::Server;
 
 use crate::support::{self, Running};
@@ -8,14 +10,7 @@ use crate::support::{self, Running};
 /// A place where servers decide.
 pub(crate) struct Place {
     #[cfg(feature = "redis")]
-    store: Option<OnStore>,
-}
-
-/// A server of Redis, and the secret of those who ask it.
-#[cfg(feature = "redis")]
-struct OnStore {
-    redis: tollgate_kit::redis::Server,
-    folder: tempfile::TempDir,
+    store: Option<PolicyStore>,
 }
 
 /// Plays a test in process, and then on a store, if this machine has one.
@@ -40,25 +35,19 @@ impl Place {
     /// A store of its own; `None`, and a loud line, if there is no program for it.
     #[cfg(feature = "redis")]
     pub(crate) fn on_store() -> Option<Self> {
-        let redis = tollgate_kit::redis::Server::start(&[])?;
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("secret"), "the secret of all nodes\n").unwrap();
-        Some(Self { store: Some(OnStore { redis, folder }) })
+        Some(Self { store: Some(PolicyStore::start()?) })
     }
 
     /// The text of the policy there.
     #[cfg(feature = "redis")]
     pub(crate) fn policy(&self, policy: &str, more: &str) -> String {
-        let Some(OnStore { redis, folder }) = &self.store else { return policy.to_owned() };
-        let (url, secret) = (redis.address(), folder.path().join("secret"));
-        let secret = secret.display();
-        format!("[store]\nurl = \"{url}\"\nsecret = {{ file = \"{secret}\" }}\n{more}\n{policy}")
+        self.store.as_ref().map_or_else(|| policy.to_owned(), |store| store.policy(more, policy))
     }
 
     /// A server of this policy. A busy machine takes its time.
     pub(crate) fn server(&self, policy: &str) -> Server {
         #[cfg(feature = "redis")]
-        let policy = &self.policy(policy, "timeout = \"20s\"");
+        let policy = &self.policy(policy, "");
         support::server(policy)
     }
 
@@ -76,9 +65,6 @@ impl Place {
     /// The server of Redis ends.
     #[cfg(feature = "redis")]
     pub(crate) fn goes_away(&mut self) {
-        if let Some(OnStore { redis, folder }) = self.store.take() {
-            drop(redis);
-            drop(folder);
-        }
+        drop(self.store.take());
     }
 }

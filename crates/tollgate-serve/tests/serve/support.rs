@@ -148,7 +148,7 @@ pub(crate) fn post(url: &str, kind: &str, body: &[u8]) -> Answer {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    fields: Vec<(String, String)>,
+    pub(crate) fields: Vec<(String, String)>,
     pub(crate) body: String,
 }
 

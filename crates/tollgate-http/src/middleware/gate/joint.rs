@@ -4,22 +4,22 @@ use core::hash::Hash;
 use std::sync::Arc;
 
 use tollgate::{
-    Algorithm, Clock, Decision, Dimensions, Fingerprinter, JointLimiter, Keys, Quota, Receipt, ReserveError, Status,
-    Unasked,
+    Algorithm, AsKey, Clock, Decision, Dimensions, Fingerprinter, JointError, JointLimiter, Keys, Quota, Receipt,
+    ReserveError, Status, Unasked,
 };
 
 use super::super::each_tuple::each_tuple;
-use super::single::of;
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated, violated_by_denial};
+use super::{Granted, Items, Refusal, Request, Tell, Verdict, sealed};
+use crate::problem::DenialKind;
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
-/// `Option`s.
+/// `Option`s; or a `Vec` of `Option`s, if the number of dimensions is known only at run time.
 ///
-/// This trait is sealed: only such tuples implement it.
+/// This trait is sealed: only these implement it.
 pub trait JointKey: tuples::Sealed {
     /// The dimensions: the types of the keys.
     #[doc(hidden)]
-    type Dimensions: Dimensions;
+    type Dimensions: Dimensions + ?Sized;
 
     /// The keys by reference.
     #[doc(hidden)]
@@ -60,27 +60,43 @@ macro_rules! tuples {
 
 each_tuple!(tuples);
 
+impl<K> tuples::Sealed for Vec<Option<K>> {}
+
+impl<K: AsKey<K>> JointKey for Vec<Option<K>> {
+    type Dimensions = [K];
+    type Refs<'a>
+        = &'a [Option<K>]
+    where
+        Self: 'a;
+
+    fn refs(&self) -> &[Option<K>] {
+        self
+    }
+
+    fn asks(&self, dimension: usize) -> bool {
+        self.get(dimension).is_some_and(Option::is_some)
+    }
+}
+
 impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K::Dimensions, C, F> {
     const HAS_DIMENSIONS: bool = true;
 
     fn decide(&self, keys: &K, request: Request) -> Verdict {
+        if request.is_peek {
+            let status = self.peek_reserve(keys.refs(), request.cost);
+            return status.map_or_else(undecided, |status| Verdict::of(&status, request.tell));
+        }
         if request.refundable || queues(self).next().is_some() {
             return reserve(self, keys, request);
         }
         match self.try_acquire_n_status(keys.refs(), request.cost) {
-            Ok(status) => match status.decision() {
-                Decision::Admitted(admission) if admission.is_counted() => {
-                    Verdict::Admitted(Granted { left: of(&status, request.tell), receipt: None })
-                }
-                Decision::Admitted(_) => Verdict::Uncounted,
-                Decision::Denied(denial) => Refusal::of(&denial, || violated(status.quotas())),
-            },
-            Err(_) => Refusal::cost(),
+            Ok(status) => Verdict::of(&status, request.tell),
+            Err(error) => undecided(error),
         }
     }
 
     fn left(&self, keys: &K, tell: Tell) -> Option<Items> {
-        self.peek_reserve(keys.refs(), 1).ok().and_then(|status| of(&status, tell))
+        self.peek_reserve(keys.refs(), 1).ok().and_then(|status| Items::left(&status, tell))
     }
 
     fn each_quotas<'a>(&'a self, keys: &K, mut each: impl FnMut(Option<&'a str>, Arc<[Quota]>)) {
@@ -117,25 +133,36 @@ where
     F: Fingerprinter,
 {
     match limiter.reserve(keys.refs(), request.cost) {
-        Ok(reservation) => match reservation.status().decision() {
-            Decision::Admitted(admission) if admission.is_counted() => {
-                let left = of(reservation.status(), request.tell);
+        Ok(reservation) => match Verdict::of(reservation.status(), request.tell) {
+            Verdict::Admitted(Granted { left, .. }) => {
                 let receipt = reservation.commit();
                 Verdict::Admitted(Granted { left, receipt: request.refundable.then(|| Box::new(receipt)) })
             }
-            _ => Verdict::Uncounted,
+            other => other,
         },
         Err(ReserveError::Denied(denial)) => {
-            let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), &denial, request.cost);
+            let violated = |now: Status| Items::violated(&now, &denial, request.cost);
             let now = || limiter.peek_reserve(keys.refs(), request.cost);
             Refusal::of(&denial, || now().map_or(Items::NONE, violated))
         }
+        Err(ReserveError::Joint(error)) => undecided(error),
         Err(_) => Refusal::cost(),
     }
 }
 
+/// The limiter has an error.
+fn undecided(error: JointError) -> Verdict {
+    match error {
+        JointError::Cost(_) => Refusal::cost(),
+        // All keys may be missing, and none is there.
+        _ => Refusal::without_wait(DenialKind::KeyNotSent),
+    }
+}
+
 /// The dimensions whose admissions may have a delay.
-fn queues<D: Dimensions, C: Clock, F: Fingerprinter>(limiter: &JointLimiter<D, C, F>) -> impl Iterator<Item = usize> {
+fn queues<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter>(
+    limiter: &JointLimiter<D, C, F>,
+) -> impl Iterator<Item = usize> {
     let is_queue = |quotas: &[Quota]| quotas.iter().any(|quota| quota.algorithm() == Algorithm::LeakyQueue);
     limiter.dimensions().enumerate().filter(move |(_, (_, quotas))| is_queue(quotas)).map(|(dimension, _)| dimension)
 }

@@ -10,7 +10,7 @@ use tollgate::{
     ReserveError, Status, Unasked,
 };
 
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed, violated, violated_by_denial};
+use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed};
 
 impl<K: Key, X, C: Clock, F: Fingerprinter> sealed::Ask<X> for Limiter<K, C, F>
 where
@@ -104,13 +104,7 @@ where
         }
         // By reference: a status is large.
         let Ok(status) = &self.limiter.acquire_status_by(self.key(), request.cost) else { return Refusal::cost() };
-        match status.decision() {
-            Decision::Admitted(admission) if admission.is_counted() => {
-                Verdict::Admitted(Granted { left: of(status, request.tell), receipt: None })
-            }
-            Decision::Admitted(_) => Verdict::Uncounted,
-            Decision::Denied(denial) => Refusal::of(&denial, || violated(status.quotas())),
-        }
+        Verdict::of(status, request.tell)
     }
 
     /// Decides where no permits left are shown.
@@ -130,11 +124,12 @@ where
         match self.limit() {
             // No permit is left of the only quota, and the next one is what the request waits for.
             Some(limit) if cost == 1 => Items::One(Item::exhausted(limit, denial.retry_after())),
-            _ => {
-                let violated = |status: Status| violated_by_denial(status.quotas().map(Item::from), denial, cost);
-                self.peek(cost).map_or(Items::NONE, violated)
-            }
+            _ => self.violated_now(denial, cost),
         }
+    }
+
+    fn violated_now(&self, denial: &Denial, cost: u32) -> Items {
+        self.peek(cost).map_or(Items::NONE, |now| Items::violated(&now, denial, cost))
     }
 
     fn reserve(&self, request: Request) -> Verdict {
@@ -142,22 +137,18 @@ where
             Ok((status, receipt)) => match status.decision() {
                 Decision::Admitted(admission) if admission.is_counted() => {
                     let receipt = request.refundable.then(|| Box::new(receipt));
-                    Verdict::Admitted(Granted { left: of(&status, request.tell), receipt })
+                    Verdict::Admitted(Granted { left: Items::left(&status, request.tell), receipt })
                 }
                 _ => Verdict::Uncounted,
             },
-            Err(ReserveError::Denied(denial)) => {
-                let violated =
-                    |status: Status| violated_by_denial(status.quotas().map(Item::from), &denial, request.cost);
-                Refusal::of(&denial, || self.peek(request.cost).map_or(Items::NONE, violated))
-            }
+            Err(ReserveError::Denied(denial)) => Refusal::of(&denial, || self.violated_now(&denial, request.cost)),
             Err(_) => Refusal::cost(),
         }
     }
 
     /// The permits left now.
     fn left(&self, tell: Tell) -> Option<Items> {
-        self.peek(1).ok().and_then(|status| of(&status, tell))
+        self.peek(1).ok().and_then(|status| Items::left(&status, tell))
     }
 
     fn key(&self) -> Lent<'_, K, X> {
@@ -183,9 +174,4 @@ where
     fn has_queue(&self) -> bool {
         self.limiter.quotas()[0].algorithm() == Algorithm::LeakyQueue
     }
-}
-
-/// The permits left by a status.
-pub(super) fn of(status: &Status, tell: Tell) -> Option<Items> {
-    Items::told(tell, || status.tightest().map(Item::from), || status.quotas().map(Item::from))
 }

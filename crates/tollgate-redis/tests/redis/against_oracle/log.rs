@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
-use tollgate::Quota;
-use tollgate_redis::{Decision, Receipt, RedisJointLimiter, Store, StoreError};
+use tollgate::{Decision, Quota, Status};
+use tollgate_redis::{RedisJointLimiter, Store, StoreError};
 
 use tollgate_kit::oracle::{Answer, Oracle, Rule, Seen, least, longest};
 use tollgate_kit::redis::{Clock, START, Server, case_name, runtime};
@@ -111,27 +111,26 @@ impl Compared<'_> {
         let is_single = keys.iter().flatten().count() == 1;
         let status = self.runtime.block_on(async {
             if charges && is_single {
-                let decision = self.limiter.try_acquire_n(&given, cost).await?;
-                return Ok((decision, self.limiter.peek(&given, 0).await?.quotas().to_vec()));
+                let decision = *self.limiter.try_acquire_n(&given, cost).await?;
+                return Ok(Status::new(decision, cost, self.limiter.peek(&given, 0).await?.quotas()));
             }
             let status = match charges {
                 true => self.limiter.try_acquire_status(&given, cost).await?,
                 false => self.limiter.peek(&given, cost).await?,
             };
-            let quotas = status.quotas().to_vec();
-            Ok((status.into_decision(), quotas))
+            Ok((*status).clone())
         });
         let asked: Vec<(usize, u8)> =
             keys.iter().enumerate().filter_map(|(place, key)| Some((place, (*key)?))).collect();
         let too_much = asked.iter().any(|&(place, _)| cost > least(self.oracles[place].rules()));
-        let (decision, quotas) = match status {
+        let status = match status {
             Ok(status) if !too_much => status,
             Err(StoreError::CostExceedsLimit { .. }) if too_much => return Ok(()),
             other => return Err(TestCaseError::fail(format!("{other:?}"))),
         };
         let before = asked.iter().map(|&(place, key)| (place, self.oracles[place].peek(&key, self.now, cost).unwrap()));
         let before: Vec<(usize, Answer)> = before.collect();
-        self.same_decision(&before, &decision)?;
+        self.same_decision(&before, &status)?;
         let admitted = before.iter().all(|(_, answer)| answer.admitted);
         for &(place, key) in asked.iter().filter(|_| admitted && charges && cost > 0) {
             self.oracles[place].acquire(&key, self.now, cost, PLACED).unwrap();
@@ -139,7 +138,7 @@ impl Compared<'_> {
         for &(place, key) in &asked {
             self.oracles[place].has_seen(self.now);
             let left = self.oracles[place].peek(&key, self.now, 0).unwrap().left;
-            let told = quotas.iter().filter(|told| told.dimension() == place);
+            let told = status.quotas().filter(|told| told.dimension() == place);
             for (told, left) in told.zip(left.iter().flatten()) {
                 prop_assert_eq!((told.limit(), told.remaining()), (left.limit, left.remaining));
                 prop_assert_eq!(told.next_after().as_micros(), left.next_after);
@@ -149,13 +148,16 @@ impl Compared<'_> {
         Ok(())
     }
 
-    fn same_decision(&self, before: &[(usize, Answer)], decision: &Decision) -> Result<(), TestCaseError> {
+    fn same_decision(&self, before: &[(usize, Answer)], status: &Status) -> Result<(), TestCaseError> {
         let denied = || before.iter().filter(|(_, answer)| !answer.admitted);
-        let Decision::Denied(denial) = decision else {
+        let Decision::Denied(denial) = status.decision() else {
             prop_assert_eq!(denied().count(), 0);
             return Ok(());
         };
         prop_assert_eq!(denial.violated().collect::<Vec<_>>(), denied().map(|it| it.0).collect::<Vec<_>>());
+        let mut violated: Vec<usize> = status.quotas().filter(|it| it.is_violated()).map(|it| it.dimension()).collect();
+        violated.dedup();
+        prop_assert_eq!(violated, denial.violated().collect::<Vec<_>>());
         let longest = denied().filter_map(|(_, answer)| answer.retry_after).max();
         prop_assert_eq!(Some(denial.retry_after().as_micros()), longest);
         let by = denied().find(|(place, _)| *place == denial.dimension()).unwrap();
@@ -206,15 +208,14 @@ fn a_refunded_charge_leaves_no_trace() {
             now += later;
             clock.set(now);
             runtime.block_on(async {
-                let decision = with.try_acquire_n(&keys, cost.min(limit)).await.unwrap();
-                let receipt: Option<Receipt> = decision.into_result().ok().map(|it| it.into_receipt());
-                if let (Some(receipt), true) = (receipt, is_refunded) {
-                    prop_assert_eq!(with.refund(receipt).await.unwrap(), cost.min(limit));
+                let decided = with.try_acquire_n(&keys, cost.min(limit)).await.unwrap();
+                if decided.is_admitted() && is_refunded {
+                    prop_assert_eq!(with.refund(decided.into_receipt()).await.unwrap(), cost.min(limit));
                 } else {
                     assert!(without.try_acquire_n(&keys, cost.min(limit)).await.is_ok());
                 }
                 let (one, other) = (with.peek(&keys, 0).await.unwrap(), without.peek(&keys, 0).await.unwrap());
-                prop_assert_eq!(one.quotas(), other.quotas());
+                prop_assert_eq!(&*one, &*other);
                 Ok(())
             })?;
         }

@@ -8,6 +8,7 @@ use tollgate::Quota;
 use tollgate_redis::{Cause, RedisLimiter, StoreError};
 
 use super::{KEY, accounts_agree, cause, charged};
+use crate::receipt;
 use tollgate_kit::redis::{START, Server, ask, patient, runtime};
 
 #[test]
@@ -117,7 +118,7 @@ fn a_server_without_memory_refuses_known_keys_as_new_ones_and_forgets_and_looks(
         let mut receipts = vec![];
         for limiter in [&limiter, &bucket] {
             assert!(limiter.try_acquire("known").await.unwrap().is_admitted());
-            receipts.push(limiter.try_acquire("known").await.unwrap().into_result().unwrap().into_receipt());
+            receipts.push(receipt(limiter.try_acquire("known").await.unwrap()));
             assert!(limiter.try_acquire_n("used up", 3).await.unwrap().is_admitted());
         }
         let _: redis::Value = ask(&mut connection, &["CONFIG", "SET", "maxmemory", "1"]);
@@ -127,9 +128,9 @@ fn a_server_without_memory_refuses_known_keys_as_new_ones_and_forgets_and_looks(
                 assert_eq!(cause(&error), (Cause::ServerNotReady, false), "{key}");
             }
             assert!(limiter.try_acquire("used up").await.unwrap().is_denied());
-            assert_eq!(limiter.peek("known", 0).await.unwrap().tightest().remaining(), 1);
+            assert_eq!(limiter.peek("known", 0).await.unwrap().remaining(), 1);
             assert_eq!(cause(&limiter.refund(receipt).await.unwrap_err()), (Cause::ServerNotReady, false));
-            assert_eq!(limiter.peek("known", 0).await.unwrap().tightest().remaining(), 1);
+            assert_eq!(limiter.peek("known", 0).await.unwrap().remaining(), 1);
             assert!(limiter.forget("used up").await.unwrap());
         }
         assert!(ask::<String>(&mut connection, &["INFO", "errorstats"]).contains("errorstat_OOM"));
@@ -271,8 +272,8 @@ fn the_rights_that_the_readme_lists_are_enough() {
         ] {
             let limiter = RedisLimiter::new(&store, name, quota).unwrap();
             for cost in [1, 1, 70] {
-                let admission = limiter.try_acquire_n(KEY, cost).await.unwrap().into_result().unwrap();
-                let refunded = limiter.refund(admission.into_receipt()).await.unwrap();
+                let receipt = receipt(limiter.try_acquire_n(KEY, cost).await.unwrap());
+                let refunded = limiter.refund(receipt).await.unwrap();
                 assert!(refunded == cost || name == "queue", "{name}: {refunded} of {cost}");
             }
             assert!(limiter.peek(KEY, 1).await.unwrap().decision().is_admitted());

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::task::JoinSet;
-use tollgate_redis::{DecidedBy, Decision, RedisLimiter, Store};
+use tollgate::Decision;
+use tollgate_redis::{Decided, DecidedBy, RedisLimiter, Store};
 
 use super::{leases, limits, quota};
 use tollgate_kit::checker::{Event, Told};
@@ -52,19 +53,17 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    fn new(key: u32, cost: u32, (before, after): (u64, u64), decision: &Decision) -> Self {
-        let (told, by) = match decision {
-            Decision::Admitted(admission) => (Told::Admitted, admission.decided_by()),
+    fn new(key: u32, cost: u32, (before, after): (u64, u64), decided: &Decided<Decision>) -> Self {
+        let told = match **decided {
+            Decision::Admitted(_) => Told::Admitted,
             // It is told as of when the answer came, which may be later than exact.
-            Decision::Denied(denial) if denial.decided_by() == DecidedBy::CachedDenial => {
-                (Told::InTheWay, DecidedBy::CachedDenial)
-            }
+            Decision::Denied(_) if decided.decided_by() == DecidedBy::CachedDenial => Told::InTheWay,
             Decision::Denied(denial) => {
                 let retry_after = u64::try_from(denial.retry_after().as_nanos()).expect("short");
-                (Told::Denied { retry_after, quota: denial.quota() }, denial.decided_by())
+                Told::Denied { retry_after, quota: denial.quota() }
             }
         };
-        let by = match by {
+        let by = match decided.decided_by() {
             DecidedBy::Store => 'S',
             DecidedBy::Lease => 'L',
             DecidedBy::CachedDenial => 'C',

@@ -11,7 +11,7 @@ use tollgate_tower::{
     path,
 };
 
-use crate::layer::support::{Answer, Inner, ask, from, get, with};
+use crate::layer::support::{Inner, ask, from, get, with};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -124,41 +124,7 @@ async fn an_api_key_that_comes_twice_or_is_too_long_or_no_text_is_always_refused
 }
 
 #[tokio::test]
-async fn a_bad_request_is_told_which_key_it_needs() {
-    type Keys = (String, (String, String));
-    let tenant = from_head(|head| {
-        Err::<String, _>(if head.uri.path() == "/" { KeyError::not_sent() } else { KeyError::malformed() })
-    });
-    let tenant = tenant.naming("the name of a \"tenant\"");
-    let key = (header(API_KEY), (header("x-zone").on_missing(Missing::Reject), tenant));
-    let limiter = Arc::new(Limiter::<Keys>::new(Quota::per_hour(9)).unwrap());
-    let one = Inner::default().behind(&RateLimitLayer::new(limiter).key(Arc::new(key.clone())));
-    let joint = JointLimiter::builder()
-        .dimension("key", [Quota::per_hour(9)])
-        .dimension("place", [Quota::per_hour(9)])
-        .build()
-        .unwrap();
-    let joint = Inner::default().behind(&RateLimitLayer::new(Arc::new(joint)).key(key));
-
-    let detail = |answer: Answer| -> String {
-        assert_eq!(answer.status, 400);
-        let body: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
-        body["detail"].as_str().unwrap().to_owned()
-    };
-    let keyed = with(get("/"), "x-api-key", "secret");
-    let whole = with(keyed.clone(), "x-zone", "secret");
-    for (request, needs) in [
-        (keyed.clone(), "The request needs the header field x-zone."),
-        (with(get("/"), "x-zone", "secret"), "The request needs the header field x-api-key."),
-        (whole, "The request needs the name of a \"tenant\"."),
-        (
-            with(keyed, "x-api-key", "secret"),
-            "The request has the header field x-api-key twice, or in a form that is not accepted.",
-        ),
-    ] {
-        assert_eq!(detail(ask(&one, request.clone()).await), needs);
-        assert_eq!(detail(ask(&joint, request).await), needs);
-    }
+async fn an_answer_of_the_service_to_a_bad_request_knows_which_key_it_needs() {
     let own = RateLimitLayer::new(Arc::new(Limiter::new(Quota::per_hour(9)).unwrap()));
     let own = own.key(header(API_KEY)).on_denied(|denied| http::Response::new(denied.wanted().unwrap().to_owned()));
     assert_eq!(&ask(&Inner::default().behind(&own), get("/")).await.body[..], b"the header field x-api-key");

@@ -3,32 +3,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::Method;
 use tollgate::{DirectLimiter, JointLimiter, Limiter, Quota};
-use tollgate_tower::{ClientIp, Gate, KeyExtractor, RateLimitLayer, ShadowSwitch, constant, from_head};
+use tollgate_tower::{ClientIp, Gate, KeyExtractor, RateLimitLayer, ShadowSwitch, Tower, constant, from_head};
 
-use crate::layer::support::{Inner, ask, from, get, with};
+use crate::layer::support::{Inner, ask, from, get, served};
 
-#[tokio::test]
-async fn the_switch_is_flipped_while_requests_come() {
-    let limiter = Arc::new(DirectLimiter::new(Quota::per_hour(1)).unwrap());
-    let switch = ShadowSwitch::off();
-    let service = Inner::default().behind(&RateLimitLayer::new(limiter).shadow(switch.clone()));
-    assert_eq!(ask(&service, get("/")).await.status, 200);
-    for round in 1..=3 {
-        assert_eq!(ask(&service, get("/")).await.status, 429);
-        switch.set(true);
-        let overruled = ask(&service, get("/")).await;
-        assert_eq!(overruled.status, 200);
-        assert!(
-            !overruled.fields.contains_key("ratelimit")
-                && !overruled.fields.contains_key("ratelimit-policy")
-                && !overruled.fields.contains_key("retry-after")
-        );
-        assert_eq!(switch.overruled(), round);
-        switch.set(false);
-    }
-}
+tollgate_kit::limited_alike!(tollgate_tower::RateLimitLayer, served);
 
 #[tokio::test]
 async fn nothing_is_rejected_in_shadow_mode_and_all_is_charged() {
@@ -49,7 +29,7 @@ async fn nothing_is_rejected_in_shadow_mode_and_all_is_charged() {
 /// Of requests that cost 2, 9, 1, 1 and 9 permits, all pass, and the last three would be denied.
 async fn overrules<L, X>(layer: RateLimitLayer<L, X>)
 where
-    L: Gate<X> + Send + Sync + 'static,
+    L: Gate<Tower, X, Keys: Send + Sync> + Send + Sync + 'static,
     X: KeyExtractor + 'static,
 {
     let switch = ShadowSwitch::off();
@@ -100,27 +80,5 @@ async fn lists_come_before_the_cost() {
             let answer = ask(&service, get(path)).await;
             assert_eq!((answer.status.as_u16(), answer.fields.contains_key("retry-after")), (status, false), "{path}");
         }
-    }
-}
-
-#[tokio::test]
-async fn preflights_are_limited_unless_asked_otherwise() {
-    let preflight = |fields: &[&'static str]| {
-        let mut request = get("/");
-        *request.method_mut() = Method::OPTIONS;
-        fields.iter().fold(request, |request, name| with(request, name, "https://example.com"))
-    };
-    let whole: &[&'static str] = &["origin", "access-control-request-method"];
-    for skip in [false, true] {
-        let limiter = Arc::new(DirectLimiter::new(Quota::per_hour(1)).unwrap());
-        let service = Inner::default().behind(&RateLimitLayer::new(limiter).skip_preflights(skip));
-        assert_eq!(ask(&service, get("/")).await.status, 200);
-        assert_eq!(ask(&service, preflight(whole)).await.status, if skip { 200 } else { 429 });
-        // What is no preflight.
-        for fields in [&[], &whole[..1], &whole[1..]] {
-            assert_eq!(ask(&service, preflight(fields)).await.status, 429, "{fields:?}");
-        }
-        let not_options = with(with(get("/"), whole[0], "https://example.com"), whole[1], "GET");
-        assert_eq!(ask(&service, not_options).await.status, 429);
     }
 }

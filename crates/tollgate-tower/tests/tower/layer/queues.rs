@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tollgate::{DirectLimiter, JointLimiter, Limiter, MockClock, Quota};
 use tollgate_http::Headers;
-use tollgate_tower::{AtOnce, Gate, KeyExtractor, RateLimitLayer, constant};
+use tollgate_tower::{AtOnce, Gate, KeyExtractor, RateLimitLayer, Tower, constant};
 
 use crate::layer::support::{Inner, ask, get, item, items, with};
 
@@ -16,7 +16,7 @@ const QUEUE: Quota = Quota::leaky_queue(1, SECOND, Duration::from_secs(5)).named
 /// A request passes once a second. It and the next are told that none is left.
 async fn passes_once_a_second<L, X>(layer: RateLimitLayer<L, X>, clock: &MockClock)
 where
-    L: Gate<X> + AtOnce + Send + Sync + 'static,
+    L: Gate<Tower, X, Keys: Send + Sync> + AtOnce + Send + Sync + 'static,
     X: KeyExtractor + 'static,
 {
     let x_ratelimit = Inner::default().behind(&layer.clone().headers(Headers::XRateLimit));

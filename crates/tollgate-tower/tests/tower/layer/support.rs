@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderName, HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full};
+use tollgate_kit::{layered, limited};
+use tollgate_tower::{Gate, KeyExtractor, RateLimitLayer, Tower};
 use tower::{Layer, Service, ServiceExt};
 
 pub(crate) use crate::common::{Answer, item, items};
@@ -69,6 +71,31 @@ where
     let (head, body) = response.into_parts();
     let Ok(body) = body.collect().await;
     Answer { status: head.status, fields: head.headers, body: body.to_bytes() }
+}
+
+/// A service behind this layer, for a client with one address.
+pub(crate) fn served<L, X>(layer: &RateLimitLayer<L, X>) -> layered::Send
+where
+    L: Gate<Tower, X, Keys: Send + Sync> + Send + Sync + 'static,
+    X: KeyExtractor<Key: Send + Sync> + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let service = Inner::default().behind(layer);
+    Box::new(move |method, path, fields| {
+        let mut request = from("192.0.2.1");
+        *request.method_mut() = method.parse().unwrap();
+        *request.uri_mut() = path.parse().unwrap();
+        for (name, value) in fields {
+            request.headers_mut().append(HeaderName::try_from(*name).unwrap(), value.parse().unwrap());
+        }
+        let answer = runtime.block_on(ask(&service, request));
+        let field = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), value.to_str().unwrap().to_owned());
+        limited::Answer {
+            status: answer.status.as_u16(),
+            fields: answer.fields.iter().map(field).collect(),
+            body: String::from_utf8(answer.body.to_vec()).unwrap(),
+        }
+    })
 }
 
 pub(crate) fn get(path: &str) -> Request<Full<Bytes>> {

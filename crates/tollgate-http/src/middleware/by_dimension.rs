@@ -1,0 +1,141 @@
+//! [`ByDimension`]: a decision for another service.
+
+use core::cmp::Reverse;
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::gate::joint::JointKey;
+use super::gate::{AskedWith, Granted, Item, Refusal, Request, Tell, Verdict};
+use super::limits::Limits;
+use super::prepared::Prepared;
+use super::values::FieldValue;
+use crate::limit::ServiceLimit;
+use crate::problem::{DenialKind, Problem};
+
+/// A decision of a limiter with dimensions, and what each of them says of it. A server tells it to
+/// the services that ask it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use bytes::Bytes;
+/// use tollgate::{JointLimiter, Quota};
+/// use tollgate_http::middleware::{Limits, Options, Ruling};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let builder = JointLimiter::<[String]>::builder().dimension("user", [Quota::per_minute(1)]);
+/// let limiter = builder.dimension("tenant", [Quota::per_minute(9)]).build()?;
+/// let limits = Limits::<_, Bytes>::new(Arc::new(limiter), Options::default());
+///
+/// let keys = vec![Some("alice".to_owned()), None];
+/// let decided = limits.by_dimension(&keys, 1, false).await;
+/// assert_eq!(decided.ruling(), Ruling::Admitted);
+/// let user = decided.tightest(|dimension| dimension == 0).expect("its quota");
+/// assert_eq!((user.policy().name(), user.remaining()), ("user", 0));
+/// assert!(decided.tightest(|dimension| dimension == 1).is_none(), "it is not asked");
+///
+/// let decided = limits.by_dimension(&keys, 1, false).await;
+/// assert_eq!(decided.decides(), Some((0, 0)));
+/// assert_eq!(decided.problem(|problem| problem.status()), Some(429));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ByDimension<V> {
+    verdict: Verdict,
+    prepared: Arc<Prepared<V>>,
+}
+
+/// What was decided.
+///
+/// ```
+/// use tollgate_http::middleware::Ruling;
+///
+/// fn is_admitted(ruling: Ruling) -> bool {
+///     !matches!(ruling, Ruling::Denied(_))
+/// }
+///
+/// assert!(is_admitted(Ruling::Uncounted));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling {
+    /// The request is admitted.
+    Admitted,
+    /// It is admitted without a charge, such as at the key cap, or while a store is away.
+    Uncounted,
+    /// It is admitted without a charge by the limiter's shadow mode, in place of a denial.
+    Overruled,
+    /// It is denied, or not decided.
+    Denied(DenialKind),
+}
+
+impl<L, V: FieldValue> Limits<L, V> {
+    /// Decides a request with these keys and a cost of at least 1, or only looks. No permits are
+    /// refunded. A limiter on a store is waited for. An error of the limiter is a denial.
+    pub async fn by_dimension<K: JointKey>(&self, keys: &K, cost: u32, is_peek: bool) -> ByDimension<V>
+    where
+        L: AskedWith<K>,
+    {
+        let request = Request { cost, refundable: false, is_peek, tell: Tell::All };
+        let limiter = self.limiter();
+        let verdict = match limiter.later(keys, request) {
+            Some(later) => later.await,
+            None => limiter.decide(keys, request),
+        };
+        ByDimension { verdict, prepared: self.prepared(keys) }
+    }
+}
+
+impl<V> ByDimension<V> {
+    /// What was decided.
+    #[must_use]
+    pub fn ruling(&self) -> Ruling {
+        match &self.verdict {
+            Verdict::Admitted(_) => Ruling::Admitted,
+            Verdict::Uncounted => Ruling::Uncounted,
+            Verdict::Overruled(_) => Ruling::Overruled,
+            Verdict::Refused(refusal) => Ruling::Denied(refusal.kind),
+        }
+    }
+
+    /// The dimension and the quota that decide the wait of a denial, also of one that shadow mode
+    /// overruled. `None` if no quota does.
+    #[must_use]
+    pub fn decides(&self) -> Option<(usize, usize)> {
+        match &self.verdict {
+            Verdict::Refused(refusal) | Verdict::Overruled(refusal) => refusal.decides,
+            Verdict::Admitted(_) | Verdict::Uncounted => None,
+        }
+    }
+
+    /// The tightest limit of an admitted request in the dimensions that are `wanted`.
+    pub fn tightest(&self, wanted: impl Fn(usize) -> bool) -> Option<ServiceLimit<'_>> {
+        let Verdict::Admitted(Granted { left: Some(left), .. }) = &self.verdict else { return None };
+        let wanted = left.iter().filter(|item| wanted(item.dimension()));
+        let tightest = wanted.min_by_key(|item| (item.usage.remaining, Reverse(item.usage.next_after)))?;
+        self.prepared.admitted(core::slice::from_ref(tightest)).next()
+    }
+
+    /// The violated limits of a denied request in the dimensions that are `wanted`.
+    pub fn violated(&self, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = ServiceLimit<'_>> {
+        let (items, wait): (&[Item], _) = match &self.verdict {
+            Verdict::Refused(refusal) => (&refusal.violated, refusal.wait),
+            _ => (&[], Duration::MAX),
+        };
+        let wanted = items.iter().filter(move |item| wanted(item.dimension()));
+        wanted.flat_map(move |item| self.prepared.violated(core::slice::from_ref(item), wait))
+    }
+
+    /// Makes the answer to a denied request of its problem; `None` if it is admitted.
+    pub fn problem<R>(&self, answer: impl FnOnce(&Problem<'_>) -> R) -> Option<R> {
+        let Verdict::Refused(refusal) = &self.verdict else { return None };
+        let Refusal { kind, wait, .. } = **refusal;
+        Some(answer(&Problem::new(kind, wait).violated(&self.violated(|_| true).collect::<Vec<_>>())))
+    }
+
+    /// The value of `RateLimit-Policy`: the quotas of the dimensions that were asked.
+    #[must_use]
+    pub fn policies(&self) -> Option<&V> {
+        self.prepared.field()
+    }
+}

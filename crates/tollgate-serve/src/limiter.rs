@@ -1,0 +1,24 @@
+//! [`Limiter`]: the limiter of a policy, in process or on a store.
+
+use tollgate::{AnyClock, JointLimiter};
+
+use crate::fields::Key;
+
+/// The limiter of a policy.
+#[cfg(feature = "redis")]
+pub(crate) type Limiter = tollgate_redis::PolicyLimiter<[Key], AnyClock>;
+#[cfg(not(feature = "redis"))]
+pub(crate) type Limiter = InProcess;
+
+/// A limiter in process.
+pub(crate) type InProcess = JointLimiter<[Key], AnyClock>;
+
+/// The limiter, if it decides in process.
+#[cfg(feature = "redis")]
+pub(crate) fn in_process(limiter: &Limiter) -> Option<&InProcess> {
+    limiter.in_process()
+}
+#[cfg(not(feature = "redis"))]
+pub(crate) fn in_process(limiter: &Limiter) -> Option<&InProcess> {
+    Some(limiter)
+}

@@ -59,7 +59,7 @@ pub trait Limit<A> {
     fn reading(&self) -> u64;
 }
 
-/// A [`DirectLimiter`] takes `()` for a key.
+/// A `DirectLimiter` takes `()` for a key.
 impl<K: Key + ?Sized, A: AsKey<K>, C: Clock, F: Fingerprinter> Limit<A> for Limiter<K, C, F> {
     type Grant = Admission;
 

@@ -56,21 +56,31 @@ pub fn ratios(rows: &[Row]) -> String {
     table.0
 }
 
-/// The log's times as shares of each peer's with 1 and 2 threads, a row for each of these
-/// scenarios.
+/// The pairs of the README's table.
+const HEADLINE: [(Name, Name); 4] = [
+    (Name::Tollgate, Name::Governor),
+    (Name::Bucket, Name::Governor),
+    (Name::Tollgate, Name::RateNet),
+    (Name::Tollgate, Name::ShardedDeques),
+];
+
+/// Our times as shares of some peers' with 1 and 2 threads, a row for each of these scenarios.
 #[must_use]
 pub fn headline(rows: &[Row], scenarios: &[&str]) -> String {
-    let mut table = Table::new(&["log / peer"], Name::PEERS.map(Name::label), &[]);
+    let label = |(ours, peer): (Name, Name)| {
+        format!("{} / {}", if ours == Name::Bucket { "bucket" } else { "log" }, peer.label())
+    };
+    let mut table = Table::new(&["ours / peer"], HEADLINE.map(label), &[]);
     for &scenario in scenarios {
-        let ratios = |peer| {
+        let ratios = |(ours, peer)| {
             let ratio = |count: usize| {
                 let row = rows.iter().find(|(of, threads, _)| of.name == scenario && *threads == count);
-                let ratio = row.and_then(|(_, _, measured)| measured.as_ref()?.ratio(Name::Tollgate, peer));
+                let ratio = row.and_then(|(_, _, measured)| measured.as_ref()?.ratio(ours, peer));
                 ratio.map_or(NOT_APPLICABLE.into(), |ratio| format!("{ratio:.2}"))
             };
             [1, 2].map(ratio).join(", ")
         };
-        table.row(&[vec![scenario.into()], Name::PEERS.map(ratios).into()].concat());
+        table.row(&[vec![scenario.into()], HEADLINE.map(ratios).into()].concat());
     }
     table.0
 }

@@ -1,7 +1,7 @@
 //! What a decision costs, and what its parts cost: clock reading, fingerprint, look-up.
 //!
 //! These benches follow the crate's own progress; how it compares with other crates is the business
-//! of the package `benches/side_by_side`.
+//! of `side_by_side`.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -6,9 +6,9 @@ use std::process::Command;
 use crate::valgrind::Counts;
 
 /// How to accept new figures.
-pub(crate) const ACCEPT: &str = "cargo bench -p instructions -- --accept";
+pub(crate) const ACCEPT: &str = "cargo bench -p benches -- --accept";
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/figures.tsv");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions/figures.tsv");
 
 /// By the compiler that the figures are of, counts repeat exactly, but for what the system's
 /// allocator and `memcpy` do.
@@ -49,7 +49,7 @@ impl Figures {
     pub(crate) fn write(compiler: &str, counted: &[(&str, Counts)]) -> Result<(), String> {
         let mut text = format!(
             "# What one decision takes, on average: instructions; of them locked ones; stores to other memory than the stack.\n\
-             # Written by `{ACCEPT}`; compared by `cargo bench -p instructions`.\n\
+             # Written by `{ACCEPT}`; compared by `cargo bench -p benches`.\n\
              # counted with {compiler}\n"
         );
         for (name, Counts { instructions, locked, stores }) in counted {

@@ -1,7 +1,7 @@
 //! A guard that needs no quiet machine: how many instructions a decision takes, how many of them
 //! are locked, and how many stores go to memory that other threads can see.
 //!
-//! `cargo bench -p instructions` counts and compares with `figures.tsv`, next to this file; `--
+//! `cargo bench -p benches` counts and compares with `figures.tsv`, next to this file; `--
 //! --accept` writes what it counted into that file. The figures are the same on every machine with
 //! the same compiler, and nearly so with another. Needs valgrind and objdump; where they can't be
 //! had it says so loudly, and fails nobody.
@@ -16,9 +16,9 @@ use std::process::ExitCode;
 use figures::Figures;
 use paths::Path;
 use repeat::Repeat;
-use valgrind::{Counts, Valgrind};
+use valgrind::{Counter, Counts};
 
-const USAGE: &str = "cargo bench -p instructions [-- --accept]";
+const USAGE: &str = "cargo bench -p benches [-- --accept]";
 
 fn main() -> ExitCode {
     let in_main = 0;
@@ -49,8 +49,8 @@ fn repeat_path(name: &str, times: &str, in_main: &u8) -> Result<(), String> {
 }
 
 fn check(accept: bool) -> Result<(), String> {
-    let mut valgrind = match Valgrind::find() {
-        Ok(valgrind) => valgrind,
+    let mut counter = match Counter::find() {
+        Ok(counter) => counter,
         Err(missing) => {
             skip(&missing);
             return Ok(());
@@ -64,7 +64,7 @@ fn check(accept: bool) -> Result<(), String> {
 
     let (mut complaints, mut gains, mut counted) = (Vec::new(), Vec::new(), Vec::new());
     for path in paths::ALL {
-        let counts = valgrind.count(path.name).map_err(|error| format!("{}: {error}", path.name))?;
+        let counts = counter.count(path.name).map_err(|error| format!("{}: {error}", path.name))?;
         let before = committed.of(path.name);
         let shown = before.map_or("none".into(), |before| format!("{:.1}", before.instructions));
         let Counts { instructions, locked, stores } = counts;
@@ -95,7 +95,7 @@ fn check(accept: bool) -> Result<(), String> {
     }
     Err(format!(
         "\nDECISIONS HAVE BECOME DEARER, or do what they are not to do:\n  {}\n\
-         Find out why (`git bisect run cargo bench -p instructions` does it for you). If it is worth its price, or comes \
+         Find out why (`git bisect run cargo bench -p benches` does it for you). If it is worth its price, or comes \
          from a new compiler:\n  {}\nwrites the new figures, to be committed. What is promised without a figure can't be \
          accepted so: see `benches/instructions/paths.rs`.",
         complaints.join("\n  "),

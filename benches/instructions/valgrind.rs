@@ -5,9 +5,9 @@
 //! address.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use benches::valgrind::{Valgrind, total};
 
 use crate::repeat::{COUNTED, Landmarks};
 
@@ -31,27 +31,22 @@ pub(crate) struct Counts {
     pub(crate) stores: f64,
 }
 
-/// Runs tools on this program.
-pub(crate) struct Valgrind {
-    program: PathBuf,
-    scratch: PathBuf,
+/// Counts by tools that run this program.
+pub(crate) struct Counter {
+    valgrind: Valgrind,
     /// Addresses of locked instructions, by object.
     locked: HashMap<String, HashSet<u64>>,
 }
 
-impl Valgrind {
+impl Counter {
     /// Whether the tools are there at all; if not, what is missing.
     pub(crate) fn find() -> Result<Self, String> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Err("this is not Linux on x86-64, which the figures are of".into());
         }
-        for tool in ["valgrind", "objdump"] {
-            Command::new(tool).arg("--version").output().map_err(|_| format!("there is no `{tool}` here"))?;
-        }
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let scratch = std::env::temp_dir().join(format!("tollgate-instructions-{}", std::process::id()));
-        fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
-        Ok(Self { program, scratch, locked: HashMap::new() })
+        Command::new("objdump").arg("--version").output().map_err(|_| "there is no `objdump` here")?;
+        let valgrind = Valgrind::find()?.ok_or("there is no `valgrind` here")?;
+        Ok(Self { valgrind, locked: HashMap::new() })
     }
 
     /// What a decision on the path of this name takes.
@@ -73,34 +68,17 @@ impl Valgrind {
 
     /// How often each instruction, by object and address, was executed in all decisions together.
     fn callgrind(&self, path: &str) -> Result<HashMap<(String, u64), u64>, String> {
-        let out = self.scratch.join("callgrind.out");
-        let tool =
-            ["--tool=callgrind", "--dump-instr=yes", "--dump-line=no", "--compress-strings=no", "--compress-pos=no"];
-        let toggle = format!("--toggle-collect={COUNTED}");
-        self.run(&[&tool[..], &[&toggle]].concat(), "--callgrind-out-file", &out, path, COUNTED_TIMES)?;
-        let text = fs::read_to_string(&out).map_err(|error| format!("{}: {error}", out.display()))?;
-        read_callgrind(&text)
+        let options = ["--dump-instr=yes", "--dump-line=no", "--compress-strings=no", "--compress-pos=no"];
+        let arguments = ["repeat", path, &COUNTED_TIMES.to_string()];
+        read_callgrind(&self.valgrind.callgrind(COUNTED, &options, &arguments)?.written)
     }
 
     /// Stores in all decisions together, but for those to the stack.
     fn lackey(&self, path: &str) -> Result<usize, String> {
-        let out = self.scratch.join("lackey.out");
-        let printed = self.run(&["--tool=lackey", "--trace-mem=yes"], "--log-file", &out, path, TRACED_TIMES)?;
-        let landmarks = Landmarks::parse(&printed).ok_or("the traced program printed no landmarks")?;
-        let trace = fs::read_to_string(&out).map_err(|error| format!("{}: {error}", out.display()))?;
-        read_lackey(&trace, &landmarks)
-    }
-
-    /// What the program printed.
-    fn run(&self, tool: &[&str], out_option: &str, out: &Path, path: &str, times: usize) -> Result<String, String> {
-        let mut command = Command::new("valgrind");
-        command.args(tool).arg(format!("{out_option}={}", out.display()));
-        command.arg(&self.program).args(["repeat", path, &times.to_string()]);
-        let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr)));
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        let tool = ["--tool=lackey", "--trace-mem=yes"];
+        let ran = self.valgrind.run(&tool, "--log-file", &["repeat", path, &TRACED_TIMES.to_string()])?;
+        let landmarks = Landmarks::parse(&ran.printed).ok_or("the traced program printed no landmarks")?;
+        read_lackey(&ran.written, &landmarks)
     }
 
     fn locked_in(&mut self, object: &str) -> Result<&HashSet<u64>, String> {
@@ -118,23 +96,14 @@ impl Valgrind {
     }
 }
 
-impl Drop for Valgrind {
-    fn drop(&mut self) {
-        // What can't be removed is in the directory for such things.
-        let _ = fs::remove_dir_all(&self.scratch);
-    }
-}
-
 /// Format: <https://valgrind.org/docs/manual/cl-format.html>, uncompressed, with one position (the
 /// address) and one cost.
 fn read_callgrind(text: &str) -> Result<HashMap<(String, u64), u64>, String> {
     let mut executed = HashMap::new();
-    let (mut object, mut after_calls, mut expected) = (String::new(), false, None);
+    let (mut object, mut after_calls) = (String::new(), false);
     for line in text.lines() {
         if let Some(name) = line.strip_prefix("ob=") {
             object = name.into();
-        } else if let Some(total) = line.strip_prefix("totals: ") {
-            expected = total.trim().parse::<u64>().ok();
         } else if line.starts_with("calls=") {
             // What follows is what the call cost in all, which is in the lines of the function that
             // was called, too.
@@ -150,9 +119,9 @@ fn read_callgrind(text: &str) -> Result<HashMap<(String, u64), u64>, String> {
             *executed.entry((object.clone(), address)).or_insert(0) += times;
         }
     }
-    let total: u64 = executed.values().sum();
-    if total == 0 || expected != Some(total) {
-        return Err(format!("callgrind says {expected:?} instructions in all, but those it lists make {total}"));
+    let (expected, listed) = (total(text), executed.values().sum::<u64>());
+    if listed == 0 || expected != Some(listed) {
+        return Err(format!("callgrind says {expected:?} instructions in all, but those it lists make {listed}"));
     }
     Ok(executed)
 }

@@ -20,14 +20,16 @@ use circles::circles;
 use modules::Modules;
 
 /// The folders with packages.
-const FOLDERS: &[&str] = &["crates", "benches", "examples", "tests"];
+const FOLDERS: &[&str] = &["crates", "examples", "tests"];
 
 /// The roots of the libraries and programs of all packages of the workspace, and what else their
 /// manifests name.
 fn roots() -> Vec<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = FOLDERS.iter().flat_map(|folder| files_in(&workspace.join(folder)));
-    let packages = folders.filter(|folder| folder.join("Cargo.toml").exists()).chain([workspace.to_owned()]);
+    let packages = folders
+        .filter(|folder| folder.join("Cargo.toml").exists())
+        .chain([workspace.to_owned(), workspace.join("benches")]);
     let mut roots: Vec<PathBuf> = packages
         .flat_map(|package| {
             let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();

@@ -31,10 +31,10 @@ fn main() {
     let (open, shut) = (servers::tollgate("1000000000", "1s"), servers::tollgate("1", "1d"));
     let body = r#"{"keys": {"client": "192.0.2.7"}}"#;
     let post = format!(
-        "POST /acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /acquire HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
-    let get = "GET /auth_request HTTP/1.1\r\nhost: x\r\nx-tollgate-client: 192.0.2.7\r\n\r\n".to_owned();
+    let get = "GET /auth_request HTTP/1.1\r\nhost: localhost\r\nx-tollgate-client: 192.0.2.7\r\n\r\n".to_owned();
     let rows = [
         Row { name: "POST /acquire, admitted", request: post.clone(), of_tollgate: "HTTP/1.1 200", tollgate: open },
         Row { name: "POST /acquire, denied", request: post, of_tollgate: "HTTP/1.1 429", tollgate: shut },

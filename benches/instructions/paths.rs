@@ -27,9 +27,9 @@ pub(crate) struct Path {
 /// one stamp of each.)
 pub(crate) const STATUSES: &[(&str, &str, f64)] = &[
     ("status, denied, log", "denied, log", 1.85),
-    ("status, denied, two logs", "denied, two logs", 5.3),
+    ("status, denied, two logs", "denied, two logs", 5.4),
     ("status, denied, token bucket", "denied, token bucket", 2.6),
-    ("status, admitted, log", "admitted, log", 1.65),
+    ("status, admitted, log", "admitted, log", 2.2),
     ("status, admitted, token bucket", "admitted, token bucket", 2.6),
 ];
 

@@ -61,15 +61,16 @@ use super::cell::Word;
 use super::request::{Algorithm, CellRef, Proposal, Request, RequestKind, Seen};
 use super::ring::{MAX_LEN, Ring, Rings};
 use super::sync::Ordering;
-use crate::decision::{Left, PerQuota};
+use crate::decision::{FastDecision, Left, PerQuota};
 use crate::quota::Quota;
 
 mod copy;
+mod plain;
 mod plan;
 pub(super) mod steps;
 
 pub(super) use plan::LogPlan;
-use plan::{Bound, Refusal};
+use plan::{Bound, Plain, Refusal};
 
 /// The state of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -151,6 +152,12 @@ pub(super) trait Layout: Copy + PartialEq + Debug + Send + Sync {
     /// `live_from` on are live, and slots with those before `free_below` may be written. `None` if
     /// the ring has to be copied.
     fn continued(view: &View<'_, Self>, grant: Grant, live_from: u64, free_below: u64) -> Option<LogState>;
+
+    /// Decides a request in the short way, if there is one.
+    #[inline(always)]
+    fn decide_plainly(_: &LogPlan<Self>, _: Seen<'_>, _: u32) -> Plain {
+        Plain::Unknown
+    }
 
     /// The most slots that so many live permits need.
     fn most_slots(permits: u32, window: u64) -> usize;
@@ -350,6 +357,11 @@ impl Layout for Permits {
         Some(LogState { position: if end < slots { end } else { end - slots }, ring, ..claimed })
     }
 
+    #[inline(always)]
+    fn decide_plainly(plan: &LogPlan<Self>, seen: Seen<'_>, cost: u32) -> Plain {
+        plan.decide_plainly(seen, cost)
+    }
+
     fn most_slots(permits: u32, _: u64) -> usize {
         permits as usize
     }
@@ -451,6 +463,22 @@ impl<L: Layout> Algorithm for LogPlan<L> {
         }
         let word = if request.peeks { seen.word } else { self.grant(&view, grant) };
         Proposal::Admit { word, mark: stamp.into(), delay_ns }
+    }
+
+    fn decide(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+        match if left.is_none() { L::decide_plainly(self, seen, cost) } else { Plain::Unknown } {
+            // A lost swap gives no answer: the word may have no room for the grant.
+            Plain::Granted(word) => seen.cell.word.swap(seen.word, word).then_some(FastDecision::admitted(0)),
+            // A later grant may have written over the slots that were read.
+            Plain::Denied(_) if !seen.stands() => None,
+            Plain::Denied(until) => {
+                if cost == 1 {
+                    seen.cell.hint.publish(until, 0);
+                }
+                Some(FastDecision::denied(until - seen.now, 0))
+            }
+            Plain::Unknown => self.decide_generally(seen, cost, left),
+        }
     }
 
     fn propose_first(

@@ -14,6 +14,11 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
 
     /// Decides a request, and swaps the word. `None` if another thread was faster.
     fn decide(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+        self.decide_generally(seen, cost, left)
+    }
+
+    /// The same by a proposal.
+    fn decide_generally(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
         let (decision, new, _) = self.propose(seen, Request::acquire(cost), left).answer()?;
         // A lost swap gives no answer: the proposal follows from a word that has changed.
         new.is_none_or(|new| seen.cell.word.swap(seen.word, new)).then_some(decision)

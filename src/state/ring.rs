@@ -50,6 +50,10 @@ impl Ring<'_> {
     /// it is.
     #[inline(always)]
     pub(super) fn raise(self, position: u32, newest: u32, to: u64) {
+        // Most grants are of one permit, and need no walk.
+        if newest == 1 {
+            return raise(self.slot(position, 1), to);
+        }
         let (before, around) = self.split_at(position as usize);
         before.iter().rev().chain(around.iter().rev()).take(newest as usize).for_each(|slot| raise(slot, to));
     }

@@ -47,12 +47,13 @@ struct Model {
 }
 
 impl Model {
-    fn new(limit: u32, window: u64) -> Self {
+    fn new(limit: u32, window: u64, has_short_way: bool) -> Self {
+        let plan = plan(&[(limit, window)]);
         Self {
             word: AtomicWord::new(),
             hint: Hint::new(),
             rings: Rings::with_room(32),
-            plan: plan(&[(limit, window)]),
+            plan: if has_short_way { plan } else { plan.without_short_way() },
             limit,
             window,
             clock: crate::state::sync::AtomicU64::new(ORIGIN),
@@ -154,12 +155,25 @@ impl Model {
     }
 }
 
-/// `first` runs before the threads start.
+/// `first` runs before the threads start. Once as requests are decided, and once in the general way
+/// alone.
 fn explore(limit: u32, window: u64, first: &'static [Step], threads: &'static [&'static [Step]]) {
+    for has_short_way in [true, false] {
+        explore_one(limit, window, has_short_way, first, threads);
+    }
+}
+
+fn explore_one(
+    limit: u32,
+    window: u64,
+    has_short_way: bool,
+    first: &'static [Step],
+    threads: &'static [&'static [Step]],
+) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     check_model(&builder, move || {
-        let model = Arc::new(Model::new(limit, window));
+        let model = Arc::new(Model::new(limit, window, has_short_way));
         model.run(first);
         let (here, others) = threads.split_first().unwrap();
         let spawned: Vec<_> = others

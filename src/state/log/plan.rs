@@ -1,6 +1,7 @@
 //! The quotas of a log, made ready to decide by.
 
 use crate::quota::Quota;
+use crate::state::cell::Word;
 
 /// Sliding window logs that one ring serves.
 #[derive(Debug)]
@@ -9,6 +10,8 @@ pub(in crate::state) struct LogPlan<L> {
     /// The quotas that can deny, most permits and longest window first. A quota with as many
     /// permits or more in no longer a window than another never denies.
     pub(super) bounds: Box<[Bound]>,
+    /// The only quota, unless refused requests count.
+    pub(super) single: Option<Bound>,
     /// All quotas, in the given order.
     given: Box<[Bound]>,
     counts_refused: bool,
@@ -41,6 +44,16 @@ pub(in crate::state) struct Refusal {
     pub(in crate::state) bound: usize,
 }
 
+/// The answer of the short way.
+pub(in crate::state) enum Plain {
+    /// The word after the grant, once the newest grant of the present word is spilled.
+    Granted(Word),
+    /// The time until which the request does not fit, if the word still stands.
+    Denied(u64),
+    /// The general way has to decide.
+    Unknown,
+}
+
 impl<L> LogPlan<L> {
     /// The plan of validated quotas, at least one. Their windows are so many steps.
     pub(super) fn of_quotas(layout: L, quotas: &[Quota], window: impl Fn(&Quota) -> u64) -> Self {
@@ -55,7 +68,8 @@ impl<L> LogPlan<L> {
             kept.push(bound);
         }
         let counts_refused = quotas.iter().any(Quota::is_counting_refused);
-        Self { layout, bounds: kept.into(), given, counts_refused }
+        let single = if let ([only], false) = (&*given, counts_refused) { Some(*only) } else { None };
+        Self { layout, bounds: kept.into(), single, given, counts_refused }
     }
 
     /// Bytes on the heap.

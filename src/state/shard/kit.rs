@@ -95,7 +95,7 @@ impl World {
 
     /// Grants a key its first permit.
     pub(in crate::state) fn charge(&self, number: u64, clock: &dyn Clock) -> Charged {
-        let (decision, charged) = self.answer(number, 1, clock).expect("there is a index");
+        let (decision, charged) = self.answer(number, 1, clock).expect("there is a place");
         assert!(decision.is_admitted());
         charged.expect("the key had no permits")
     }

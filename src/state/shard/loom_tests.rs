@@ -129,7 +129,7 @@ impl Model {
 
     fn claim(&self, number: u64) {
         let with = self.world.with(&self.clock);
-        let prepared = with.prepare(key(number), super::Request::acquire(1), None).expect("there is a index");
+        let prepared = with.prepare(key(number), super::Request::acquire(1), None).expect("there is a place");
         let Some(prepared) = prepared else { return };
         if self.world.shared.claims.claim(&self.world.shared, &mut [prepared.part(0)]) {
             let stamp = u64::try_from(prepared.charged.mark).unwrap() - crate::state::cell::TIME_ZERO;

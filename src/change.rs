@@ -40,8 +40,8 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///   the old windows do not come back under a longer one.
     /// - **Token bucket, leaky bucket**: as much is missing from the new bucket as was from the old
     ///   one. Beyond the new capacity it is **debt**: requests wait until it has flowed in, or the key
-    ///   is [forgotten](Self::forget). The bucket flows at the new rate from now on. A key whose bucket is full is as new: it gets what [new
-    ///   keys](Quota::starting_with) start with.
+    ///   is [forgotten](Self::forget). The bucket flows at the new rate from now on. A key whose bucket
+    ///   is full is as new: it gets what [new keys](Quota::starting_with) start with.
     /// - **Leaky queue, warm-up**: the line is free when it would have been, also if that is later than
     ///   the new quota lets a request wait.
     /// - **Quantised log**: the limit changes as that of a sliding window log. The window can't

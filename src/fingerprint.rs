@@ -43,7 +43,7 @@ impl Fingerprint {
     /// The fingerprint of the same key, with the number of its group.
     #[inline]
     pub(crate) fn of_group(self, group: usize) -> Self {
-        Self { high: (self.high & !PLAN) | (group as u64 & PLAN), ..self }
+        Self { high: (self.high & !GROUP) | (group as u64 & GROUP), ..self }
     }
 
     /// The fingerprint of the same key in one of several dimensions, each with a group of its own.
@@ -58,22 +58,22 @@ impl Fingerprint {
     /// the product.
     #[inline]
     pub(crate) fn spread(self) -> u64 {
-        let mixed = self.low ^ (self.high & !PLAN).rotate_left(32);
+        let mixed = self.low ^ (self.high & !GROUP).rotate_left(32);
         (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     /// The number of the key's group.
     #[inline]
     pub(crate) fn group(self) -> usize {
-        (self.high & PLAN) as usize
+        (self.high & GROUP) as usize
     }
 }
 
 /// The bits of a fingerprint that hold the number of its group.
-const PLAN: u64 = 0xf;
+const GROUP: u64 = 0xf;
 
 /// The most plans of a limiter.
-pub(crate) const MOST_PLANS: usize = 16;
+pub(crate) const MOST_GROUPS: usize = 16;
 
 /// Turns keys into fingerprints. Equal keys, borrowed or owned, must have equal fingerprints.
 ///

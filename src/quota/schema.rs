@@ -58,7 +58,7 @@ macro_rules! fields {
                 "Length of the steps that a quantised log counts permits in";
             Start start Number 6 "Permits in a new key's bucket, which is full by default";
             Phase phase Duration 7
-                "When a window begins, after the origin of the clock; the others follow from it";
+                "When a window begins, after the start of 1970 (UTC); the others follow from it";
             CountingRefused counting_refused Flag 0
                 "Count refused requests too: a client that goes on asking stays refused";
             Rate rate Number 3 "Permits every `per` of a limiter that is warm";

@@ -37,7 +37,7 @@ pub struct Quota {
     pub(super) kind: Kind,
     /// The permits in a new key's token bucket; `None` if it starts full.
     pub(super) start: Option<u32>,
-    /// The start of one of the aligned windows, after the clock's origin.
+    /// The start of one of the aligned windows, after the start of 1970.
     pub(super) phase: Option<Duration>,
     /// Whether denied requests count.
     pub(super) counts_refused: bool,

@@ -12,8 +12,8 @@ use crate::quota::{Algorithm, Quota};
 /// phase (each plus one). `Field::place` tells which fields they are.
 pub(super) type Numbers = [u64; 8];
 
-/// The numbers that a restored limiter must have. The phase may be another: the clock's origin is
-/// another, too. But it tells whether a fixed window is aligned; a sliding counter always is.
+/// The numbers that a restored limiter must have. The phase may be another, as the
+/// clock may be. But it tells whether a fixed window is aligned; a sliding counter always is.
 pub(super) fn compared([kind, limit, window, permits, per, most, start, phase]: Numbers) -> Numbers {
     let has_phase = kind == number(Algorithm::FixedWindow) && phase > 0;
     [kind, limit, window, permits, per, most, start, has_phase.into()]

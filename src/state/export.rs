@@ -93,12 +93,12 @@ impl<A: Account> Exported for A {
 }
 
 impl Table {
-    /// The number of slots.
+    /// The number of groups.
     pub(crate) fn groups(&self) -> usize {
         self.plans().all.len()
     }
 
-    /// The quotas of each slot.
+    /// The quotas of each group.
     pub(crate) fn quotas_of_slots(&self) -> Vec<Arc<[Quota]>> {
         self.plans().all.iter().map(|version| Arc::clone(&version.quotas)).collect()
     }

@@ -198,7 +198,7 @@ pub(crate) struct Version {
 /// The versions that decide for the keys of an arena.
 #[derive(Clone, Debug)]
 pub(super) struct Plans {
-    /// By the slot of the key.
+    /// By the group of the key.
     pub(super) all: Box<[Arc<Version>]>,
     /// Those of single keys, if there are any.
     pub(super) own: Option<Box<OwnPlans>>,

@@ -69,7 +69,7 @@ pub(crate) const THE_KEY: Fingerprint = Fingerprint::new(0, 0);
 
 impl Table {
     /// A table for up to `key_cap` keys, with room for `expected_keys`. Each group has validated
-    /// quotas; its fingerprint has the group of a key.
+    /// quotas; the fingerprint of a key has its group.
     ///
     /// Phases count from a time so many nanoseconds before the clock's origin.
     pub(crate) fn new(groups: &[&[Quota]], since_1970: u64, key_cap: usize, expected_keys: usize) -> Self {

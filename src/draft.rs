@@ -45,8 +45,6 @@ pub(crate) struct Settings {
     pub(crate) keys_with_quotas: usize,
     pub(crate) modes: ModeSettings,
     pub(crate) observers: Observers,
-    /// From when phases count to the clock's origin, in nanoseconds.
-    since_1970: u64,
 }
 
 /// The kind of a limiter.
@@ -62,33 +60,32 @@ pub(crate) enum Kind {
 }
 
 impl<C, F> Draft<C, F> {
-    pub(crate) fn new(kind: Kind, quotas: Vec<Vec<Quota>>, clock: C, fingerprinter: F) -> Self
-    where
-        C: Clock,
-    {
-        let settings = Settings { kind, quotas, ..Settings::default() };
-        Draft { settings, clock: (), fingerprinter }.with_clock(clock)
+    pub(crate) fn new(kind: Kind, quotas: Vec<Vec<Quota>>, clock: C, fingerprinter: F) -> Self {
+        Self { settings: Settings { kind, quotas, ..Settings::default() }, clock, fingerprinter }
     }
 
-    pub(crate) fn with_clock<D: Clock>(self, clock: D) -> Draft<D, F> {
-        // A clock that no wall clock knows has phases from its origin.
-        let settings = Settings { since_1970: clock.since_1970().unwrap_or_default(), ..self.settings };
-        Draft { settings, clock, fingerprinter: self.fingerprinter }
+    pub(crate) fn with_clock<D>(self, clock: D) -> Draft<D, F> {
+        Draft { settings: self.settings, clock, fingerprinter: self.fingerprinter }
     }
 
     pub(crate) fn with_fingerprinter<G>(self, fingerprinter: G) -> Draft<C, G> {
         Draft { settings: self.settings, clock: self.clock, fingerprinter }
     }
 
-    pub(crate) fn build(self) -> Result<Engine<C, F>, BuildError> {
+    pub(crate) fn build(self) -> Result<Engine<C, F>, BuildError>
+    where
+        C: Clock,
+    {
         let Self { settings, clock, fingerprinter } = self;
         if let Kind::Joint(named) = settings.kind {
             settings.check_dimensions(named)?;
         }
-        let (groups, dimensions, since_1970) = (settings.groups(), settings.quotas.len(), settings.since_1970);
+        let (groups, dimensions) = (settings.groups(), settings.quotas.len());
         groups.iter().try_for_each(|quotas| Quota::validate_all(quotas))?;
         let tiers = Tiers::new(dimensions, settings.tiers.clone())?;
         let key_cap = settings.checked_key_cap()?;
+        // By a clock that knows no wall clock, phases count from its origin.
+        let since_1970 = clock.since_1970().unwrap_or_default();
         let mut engine = Engine {
             table: match settings.kind {
                 Kind::Direct => Table::single(groups[0], since_1970),

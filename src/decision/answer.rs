@@ -3,7 +3,8 @@
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use super::denial::{Denial, DenialReason, nanos};
+use super::denial::{Denial, DenialReason};
+use crate::clock::nanos;
 use crate::texts::texts;
 
 /// The answer to a request: admitted, or denied with the time to wait.

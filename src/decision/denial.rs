@@ -2,6 +2,9 @@
 
 use core::time::Duration;
 
+use crate::caps::MAX_DIMENSIONS;
+use crate::clock::nanos;
+
 /// The dimensions whose keys are in shadow mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Shadowed(u8);
@@ -76,7 +79,8 @@ impl Denial {
         (dimension, quota): (usize, usize),
         violated: impl IntoIterator<Item = usize>,
     ) -> Self {
-        let violated = violated.into_iter().filter(|dimension| *dimension < 8).fold(0, |bits, one| bits | (1 << one));
+        let violated =
+            violated.into_iter().filter(|dimension| *dimension < MAX_DIMENSIONS).fold(0, |bits, one| bits | (1 << one));
         let denial = Self::new(nanos(wait), DenialReason::Quota, octet(quota));
         Self { dimension: octet(dimension), violated, by_quota: violated, ..denial }
     }
@@ -235,11 +239,6 @@ impl Denial {
 /// A time, or [`Duration::MAX`] for never.
 pub(super) const fn duration(ns: u64) -> Duration {
     if ns == Denial::NEVER { Duration::MAX } else { Duration::from_nanos(ns) }
-}
-
-/// The same time in nanoseconds; [`Denial::NEVER`] if it is too long for a number.
-pub(super) fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(Denial::NEVER)
 }
 
 /// The index of a dimension or a quota: there are at most eight.

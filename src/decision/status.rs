@@ -5,8 +5,9 @@ use core::fmt;
 use core::time::Duration;
 
 use super::answer::{Admission, Decision};
-use super::denial::{Denial, duration, nanos, octet};
+use super::denial::{Denial, duration, octet};
 use crate::caps::{MAX_DIMENSIONS, MAX_QUOTAS};
+use crate::clock::nanos;
 
 /// A decision with the permits left at the same instant, as response headers show them.
 ///

@@ -5,7 +5,7 @@
 use core::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{Limiter, MockClock, Quota};
+use tollgate::{Algorithm, Limiter, MockClock, Quota};
 
 /// The numbers of a quota, which each algorithm takes as it can.
 #[derive(Debug, Clone, Copy)]
@@ -16,36 +16,13 @@ struct Numbers {
     phase: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Algorithm {
-    Log,
-    TokenBucket,
-    LeakyBucket,
-    LeakyQueue,
-    FixedWindow,
-    SlidingCounter,
-    QuantisedLog,
-    WarmUp,
-}
-
-const ALL: [Algorithm; 8] = [
-    Algorithm::Log,
-    Algorithm::TokenBucket,
-    Algorithm::LeakyBucket,
-    Algorithm::LeakyQueue,
-    Algorithm::FixedWindow,
-    Algorithm::SlidingCounter,
-    Algorithm::QuantisedLog,
-    Algorithm::WarmUp,
-];
-
 /// A permit that expires under one quota is forgotten, so windows have one length.
 const WINDOW: Duration = Duration::from_secs(60);
 
 fn quota(algorithm: Algorithm, Numbers { limit, rate, period, phase }: Numbers) -> Quota {
     let (period, phase) = (Duration::from_millis(period), Duration::from_millis(phase));
     match algorithm {
-        Algorithm::Log => Quota::new(limit, WINDOW),
+        Algorithm::SlidingWindowLog => Quota::new(limit, WINDOW),
         Algorithm::TokenBucket => Quota::token_bucket(limit, rate, period),
         Algorithm::LeakyBucket => Quota::leaky_bucket(limit, rate, period),
         Algorithm::LeakyQueue => Quota::leaky_queue(rate, period, period * limit),
@@ -53,6 +30,7 @@ fn quota(algorithm: Algorithm, Numbers { limit, rate, period, phase }: Numbers) 
         Algorithm::SlidingCounter => Quota::sliding_counter(limit, WINDOW).aligned(phase),
         Algorithm::QuantisedLog => Quota::quantised_log(limit, WINDOW, Duration::from_secs(1)),
         Algorithm::WarmUp => Quota::warm_up(limit, rate, period, 20 * period),
+        _ => panic!("give a {algorithm} its numbers"),
     }
 }
 
@@ -66,7 +44,7 @@ proptest! {
 
     #[test]
     fn a_sequence_of_changes_leaves_no_more_than_its_last_quota_alone(
-        algorithm in proptest::sample::select(&ALL[..]),
+        algorithm in proptest::sample::select(Algorithm::ALL),
         first in numbers(),
         changes in proptest::collection::vec(numbers(), 1..6),
         requests in proptest::collection::vec((0..20_000_u64, 1..40_u32, 0..3_u64), 1..30),

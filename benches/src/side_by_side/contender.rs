@@ -26,7 +26,10 @@ const COARSE_RESOLUTION: Duration = Duration::from_millis(1);
 /// A limiter of keys.
 pub trait Contender<K>: Sync {
     /// Whether one permit for `key` was granted.
-    fn try_acquire(&self, key: &K) -> bool;
+    #[inline]
+    fn try_acquire(&self, key: &K) -> bool {
+        self.try_acquire_n(key, 1)
+    }
 
     /// Whether `cost` permits were, all of them.
     fn try_acquire_n(&self, key: &K, cost: u32) -> bool;
@@ -327,11 +330,6 @@ impl<K: Key> ShardedDeques<K> {
 
 impl<K: Key> Contender<K> for ShardedDeques<K> {
     #[inline]
-    fn try_acquire(&self, key: &K) -> bool {
-        self.try_acquire_n(key, 1)
-    }
-
-    #[inline]
     fn try_acquire_n(&self, key: &K, cost: u32) -> bool {
         let cost = cost as usize;
         // A key that is known, the common case, is neither cloned nor looked up twice.
@@ -360,11 +358,6 @@ impl<K: Key> OneLock<K> {
 }
 
 impl<K: Key> Contender<K> for OneLock<K> {
-    #[inline]
-    fn try_acquire(&self, key: &K) -> bool {
-        self.try_acquire_n(key, 1)
-    }
-
     #[inline]
     fn try_acquire_n(&self, key: &K, cost: u32) -> bool {
         let cost = cost as usize;

@@ -49,10 +49,10 @@ pub(crate) fn client_of(file: &FileClient) -> Result<ClientAddress, Placed> {
 fn proxies_of(networks: &Spanned<Vec<Spanned<String>>>) -> Result<TrustedProxies, Placed> {
     let all = networks.get_ref();
     let upto = |count: usize| TrustedProxies::new(all[..count].iter().map(|text| text.get_ref()));
-    for (before, network) in all.iter().enumerate() {
-        upto(before + 1).map_err(|error| at(network, error))?;
-    }
-    upto(all.len()).map_err(|error| at(networks, error))
+    upto(all.len()).map_err(|error| match (1..=all.len()).find(|&count| upto(count).is_err()) {
+        Some(count) => at(&all[count - 1], error),
+        None => at(networks, error),
+    })
 }
 
 /// Writes the table that is read as this; nothing for what holds without one.

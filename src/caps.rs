@@ -24,6 +24,21 @@ pub(crate) const MAX_DENIALS: u32 = Quota::MAX_LIMIT;
 /// ```
 pub const MAX_KEY_CAP: usize = 250_000_000;
 
+/// The most dimensions and [tiers](crate::Tier) that a limiter may have together. A limiter of one kind
+/// of key counts as one dimension.
+///
+/// ```
+/// use tollgate::{Limiter, MAX_DIMENSIONS_AND_TIERS, Quota};
+///
+/// let of_tiers = |count: usize| {
+///     let builder = Limiter::<str>::builder(Quota::per_minute(5));
+///     (0..count).fold(builder, |builder, at| builder.tier(at.to_string(), [Quota::per_minute(9)])).build()
+/// };
+/// assert!(of_tiers(MAX_DIMENSIONS_AND_TIERS - 1).is_ok());
+/// assert!(of_tiers(MAX_DIMENSIONS_AND_TIERS).is_err());
+/// ```
+pub const MAX_DIMENSIONS_AND_TIERS: usize = 16;
+
 /// The most dimensions that a [`JointLimiter`](crate::JointLimiter) may have.
 ///
 /// ```

@@ -19,7 +19,7 @@ use crate::tier::Tier;
 
 impl<C: Clock, F> Engine<C, F> {
     /// Changes the quotas of a tier. Panics if there is none such.
-    fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
+    pub(crate) fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
         self.tiers.check(tier.group(), None);
         self.set_quotas(tier.group(), Scope::All, quotas)
     }

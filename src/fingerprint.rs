@@ -72,9 +72,6 @@ impl Fingerprint {
 /// The bits of a fingerprint that hold the number of its group.
 const GROUP: u64 = 0xf;
 
-/// The most plans of a limiter.
-pub(crate) const MOST_GROUPS: usize = 16;
-
 /// Turns keys into fingerprints. Equal keys, borrowed or owned, must have equal fingerprints.
 ///
 /// Implement it to hash keys in your own way, and pass it to

@@ -400,7 +400,7 @@ pub fn is_lock_free() -> bool {
 
 pub use builder::joint::JointLimiterBuilder;
 pub use builder::{DirectLimiterBuilder, LimiterBuilder};
-pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_KEY_CAP};
+pub use caps::{AtKeyCap, MAX_DIMENSIONS, MAX_DIMENSIONS_AND_TIERS, MAX_KEY_CAP};
 #[cfg(feature = "tokio")]
 pub use clock::TokioClock;
 pub use clock::{AnyClock, Clock, CoarseClock, InstantClock, MockClock, MonotonicClock};

@@ -18,6 +18,7 @@ use crate::quota::Quota;
 use crate::quotas::ChangeError;
 use crate::state::table::Scope;
 use crate::sync::plain::Ordering;
+use crate::tier::Tier;
 
 /// The settings of a limiter in use, by [`Limiter::settings`] and [`JointLimiter::settings`]: reads
 /// and changes them while requests come.
@@ -104,6 +105,53 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     pub fn set_quotas(&self, dimension: usize, quotas: &[Quota]) -> Result<(), ChangeError> {
         self.check_dimension(dimension)?;
         self.engine.set_quotas(dimension, Scope::All, quotas)
+    }
+
+    /// The tier with this name in a dimension; `None` if there is none.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(60));
+    /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
+    /// let settings = limiter.settings();
+    /// let premium = settings.tier(0, "premium").expect("the builder has it");
+    /// settings.check_quotas_of_tier(premium, &[Quota::per_minute(900)])?;
+    /// settings.set_quotas_of_tier(premium, &[Quota::per_minute(900)])?;
+    /// assert_eq!(limiter.peek(premium.key("alice")).remaining(), 900);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn tier(&self, dimension: usize, name: &str) -> Option<Tier> {
+        self.engine.tiers.named(dimension, name)
+    }
+
+    /// Checks that [`set_quotas_of_tier`](Self::set_quotas_of_tier) can set these quotas. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_quotas`](Self::check_quotas).
+    ///
+    /// # Panics
+    ///
+    /// If the limiter has no such tier, or it is `Tier::default()`.
+    pub fn check_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
+        self.engine.tiers.check(tier.group(), None);
+        self.engine.can_change(tier.group(), Scope::All, quotas)
+    }
+
+    /// Changes the quotas of a tier, as [`JointLimiter::set_quotas_of_tier`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_quotas`](Self::set_quotas).
+    ///
+    /// # Panics
+    ///
+    /// If the limiter has no such tier, or it is `Tier::default()`.
+    pub fn set_quotas_of_tier(&self, tier: Tier, quotas: &[Quota]) -> Result<(), ChangeError> {
+        self.engine.set_quotas_of_tier(tier, quotas)
     }
 
     /// Changes the penalty of a dimension, or takes it away.

@@ -1,7 +1,7 @@
 //! [`Tier`]: a named set of quotas, which the key of a request chooses.
 
+use crate::caps::MAX_DIMENSIONS_AND_TIERS;
 use crate::error::BuildError;
-use crate::fingerprint::MOST_GROUPS;
 
 /// A tier of a limiter: a named set of quotas, which the key of a request chooses.
 ///
@@ -103,7 +103,7 @@ pub(crate) struct Tiers {
 impl Tiers {
     /// The tiers with these dimensions and names.
     pub(crate) fn new(dimensions: usize, all: Vec<(usize, Box<str>)>) -> Result<Self, BuildError> {
-        let (tiers, most) = (all.len(), MOST_GROUPS - dimensions);
+        let (tiers, most) = (all.len(), MAX_DIMENSIONS_AND_TIERS - dimensions);
         if tiers > most {
             return Err(BuildError::TooManyTiers { tiers, most });
         }

@@ -154,11 +154,16 @@ impl ClientAddress {
     where
         L: IntoIterator<Item: AsRef<[u8]>, IntoIter: DoubleEndedIterator>,
     {
-        let address = self.address(peer, lines)?;
-        Ok(match address {
+        Ok(self.key_of(self.address(peer, lines)?))
+    }
+
+    /// The [`key`](Self::key) of the client with this [`address`](Self::address).
+    #[must_use]
+    pub fn key_of(&self, address: IpAddr) -> IpAddr {
+        match address {
             IpAddr::V4(_) => address,
             IpAddr::V6(v6) => embedded::ipv4(v6).map_or_else(|| ipv6_network(v6, self.ipv6_prefix).into(), IpAddr::V4),
-        })
+        }
     }
 
     /// The [`key`](Self::key) of a client whose peer is text, as logs and other programs write it: an
@@ -184,6 +189,19 @@ impl ClientAddress {
     where
         L: IntoIterator<Item: AsRef<[u8]>, IntoIter: DoubleEndedIterator>,
     {
+        Ok(self.key_of(self.address_of_text(peer, lines)?))
+    }
+
+    /// The [`address`](Self::address) of a client whose peer is text, as [`key_of_text`](Self::key_of_text)
+    /// reads it.
+    ///
+    /// # Errors
+    ///
+    /// As [`key_of_text`](Self::key_of_text).
+    pub fn address_of_text<L>(&self, peer: &[u8], lines: L) -> Result<IpAddr, ClientError>
+    where
+        L: IntoIterator<Item: AsRef<[u8]>, IntoIter: DoubleEndedIterator>,
+    {
         let comma = last_comma(peer);
         let last = node::trim(comma.map_or(peer, |comma| &peer[comma + 1..]));
         let address = match last {
@@ -191,8 +209,8 @@ impl ClientAddress {
             _ => node::in_list(last).map_or(Peer::Unknown, Peer::Address),
         };
         match comma {
-            None => self.key(address, lines),
-            Some(comma) => self.key(address, lines.into_iter().map(Line::Of).chain([Line::Before(&peer[..comma])])),
+            None => self.address(address, lines),
+            Some(comma) => self.address(address, lines.into_iter().map(Line::Of).chain([Line::Before(&peer[..comma])])),
         }
     }
 

@@ -38,6 +38,15 @@ pub enum ApplyError {
         /// The reason.
         error: Box<ChangeError>,
     },
+    /// The policy has a tier that the limiter lacks.
+    NoTier {
+        /// The name of the dimension.
+        dimension: String,
+        /// The name of the tier.
+        tier: String,
+    },
+    /// The policy chooses dimensions or tiers by other fields of requests than the one before.
+    Fields,
     /// The policy has another key cap than the limiter.
     KeyCap {
         /// That of the limiter.
@@ -63,11 +72,12 @@ impl ApplyError {
     #[must_use]
     pub fn dimension(&self) -> Option<&str> {
         match self {
-            Self::NotInLimiter { dimension } | Self::NotInPolicy { dimension } | Self::Change { dimension, .. } => {
-                Some(dimension)
-            }
+            Self::NotInLimiter { dimension }
+            | Self::NotInPolicy { dimension }
+            | Self::NoTier { dimension, .. }
+            | Self::Change { dimension, .. } => Some(dimension),
             Self::Refused { dimension, .. } => dimension.as_deref(),
-            Self::KeyCap { .. } | Self::Client | Self::ForStore => None,
+            Self::Fields | Self::KeyCap { .. } | Self::Client | Self::ForStore => None,
         }
     }
 }
@@ -84,6 +94,14 @@ impl fmt::Display for ApplyError {
                 f,
                 "the policy lacks the dimension {dimension:?}, which a limiter has: add it, or restart to build a \
                  limiter without it"
+            ),
+            Self::NoTier { dimension, tier } => write!(
+                f,
+                "dimension {dimension:?}: the limiter has no tier {tier:?}: remove it, or restart to build a limiter with \
+                 it"
+            ),
+            Self::Fields => f.write_str(
+                "rules, matches and tiers of other fields can't be taken on in use: name the fields as before, or restart",
             ),
             Self::Change { dimension, error } => write!(f, "dimension {dimension:?}: {error}"),
             Self::KeyCap { is, asked } => write!(

@@ -1,10 +1,13 @@
 //! The problems that a policy file can have.
 
 use core::fmt;
+use std::path::PathBuf;
 
 use tollgate::schema::Field;
-use tollgate::{Algorithm, BuildError, DurationError};
+use tollgate::{Algorithm, BuildError, DurationError, QuotaError};
 use tollgate_address::ClientConfigError;
+
+use crate::condition::MatchError;
 
 /// Why a policy file was refused: the problem, its line and column. Usual mistakes have a remedy.
 ///
@@ -156,6 +159,45 @@ pub enum PolicyProblem {
     NoNodes,
     /// A store has `nodes`, and not `on_failure = "local"`.
     NodesWithoutLocal,
+    /// A `match` has no condition.
+    EmptyMatch,
+    /// A condition of a `match` has no value.
+    EmptyCondition {
+        /// The field.
+        field: String,
+    },
+    /// A value of a `match` is none.
+    Match {
+        /// The field.
+        field: String,
+        /// The reason.
+        error: MatchError,
+        /// The file with the value and its line, if it is not the policy.
+        line: Option<(PathBuf, usize)>,
+    },
+    /// A file with the values of a `match` can't be read.
+    List {
+        /// The path.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+    /// `action` of a rule is none of the known words.
+    UnknownAction {
+        /// The word in the file.
+        word: String,
+    },
+    /// A tier has an empty name.
+    EmptyTierName,
+    /// Two tiers of a dimension have the same name.
+    RepeatedTier {
+        /// The name.
+        name: String,
+    },
+    /// A tier has `unlimited` and a quota, or `unlimited = false`.
+    QuotaAndUnlimited,
+    /// A dimension has `tier_by`, and no tier that is chosen by its name.
+    NoTierByName,
     /// The fields are complete, but no limiter can be built with their values.
     Refused(BuildError),
 }
@@ -212,6 +254,26 @@ impl fmt::Display for PolicyProblem {
             ),
             Self::NodesWithoutLocal => {
                 f.write_str("`nodes` is only for `on_failure = \"local\"`: remove it, or write that")
+            }
+            Self::EmptyMatch => f.write_str("`match` has no condition: add one, or leave it out to match all requests"),
+            Self::EmptyCondition { field } => write!(f, "`{field}` has no value to match: add one, or leave it out"),
+            Self::Match { field, error, line: None } => write!(f, "`{field}`: {error}"),
+            Self::Match { field, error, line: Some((path, line)) } => {
+                write!(f, "`{field}`: line {line} of {}: {error}", path.display())
+            }
+            Self::List { path, reason } => write!(f, "the list {} can't be read: {reason}", path.display()),
+            Self::UnknownAction { word } => write!(f, "`action` is {word:?}: write \"admit\" or \"deny\""),
+            Self::EmptyTierName => f.write_str("a tier's name is empty: give it one"),
+            Self::RepeatedTier { name } => write!(f, "there are two tiers {name:?}: give each a name of its own"),
+            Self::QuotaAndUnlimited => {
+                f.write_str("a tier has quotas or `unlimited = true`: remove `unlimited`, or the quotas")
+            }
+            Self::NoTierByName => f.write_str(
+                "`tier_by` chooses a tier without a `match` by its name, and there is none: add one, or remove \
+                 `tier_by`",
+            ),
+            Self::Refused(error @ BuildError::Quota(QuotaError::ZeroLimit)) => {
+                write!(f, "{error}; to deny requests, write a `[[rule]]` with `action = \"deny\"`")
             }
             Self::Refused(error) => error.fmt(f),
         }
@@ -299,6 +361,11 @@ pub enum BuilderError {
     ForStore,
     /// The policy has no dimension of this name.
     UnknownDimension(UnknownDimension),
+    /// The policy has rules, matches, or tiers by the value of a field. A limiter alone does not see
+    /// requests.
+    ForRequests,
+    /// The options of the program make no limiter.
+    Build(BuildError),
 }
 
 impl From<UnknownDimension> for BuilderError {
@@ -315,6 +382,11 @@ impl fmt::Display for BuilderError {
                  that decides on a store (`tollgate-redis`)",
             ),
             Self::UnknownDimension(error) => error.fmt(f),
+            Self::Build(error) => error.fmt(f),
+            Self::ForRequests => f.write_str(
+                "the policy has a `[[rule]]`, a `match` or a `tier_by`, which a limiter does not see: remove them, or \
+                 take `Policy::request_limiter`",
+            ),
         }
     }
 }

@@ -185,37 +185,52 @@
 
 mod apply;
 mod apply_error;
+mod condition;
 mod error;
 mod load;
+mod matcher;
+mod matches;
 mod model;
 mod networks;
 mod placed;
 mod quoted;
 mod read;
 mod read_client;
+mod read_match;
 mod read_quota;
 mod read_store;
 mod reload;
 mod reloaded;
+mod request_limiter;
+#[cfg(test)]
+mod request_tests;
+mod rule;
 mod store;
 #[cfg(test)]
 mod store_tests;
 mod target;
 #[cfg(test)]
 mod tests;
+mod values;
 mod wanted;
 mod watcher;
 
 pub use apply_error::ApplyError;
+pub use condition::MatchError;
 pub use error::{BuilderError, PolicyError, PolicyProblem, UnknownDimension};
 pub use load::LoadError;
+pub use matcher::{Choice, Matcher};
+pub use matches::Match;
 pub use model::{Dimension, Policy};
 pub use reload::Reloader;
 pub use reloaded::{ReloadError, Reloaded};
+pub use request_limiter::{Asked, RequestLimiter};
+pub use rule::{Action, PolicyTier, Rule};
 pub use store::{Given, OnFailure, StoreTable};
 pub use target::{OfDimension, Target};
 #[doc(inline)]
 pub use tollgate_address::{ClientAddress, ClientConfigError};
+pub use values::{Key, Value};
 pub use watcher::Watcher;
 
 /// The examples of the README, compiled.

@@ -33,25 +33,44 @@ impl Policy {
 
     /// The policy in a file that has been read.
     pub(crate) fn of_file(path: &Path, text: &str) -> Result<Self, LoadError> {
-        Self::from_toml(text).map_err(|error| LoadError::Policy { path: path.to_owned(), error })
+        // A list is beside the policy, unless its path says otherwise.
+        let beside = path.parent().unwrap_or(Path::new(""));
+        let read = Self::read(text, &|list| {
+            text_of_list(&beside.join(list)).map_err(|error| match error {
+                LoadError::Read { error, .. } => error.to_string(),
+                other => other.to_string(),
+            })
+        });
+        read.map_err(|error| LoadError::Policy { path: path.to_owned(), error })
     }
 }
 
 /// The most bytes of a policy file.
 const MOST_BYTES: u64 = 1 << 20;
 
+/// The most bytes of a list of values: some million networks.
+const MOST_BYTES_OF_A_LIST: u64 = 32 << 20;
+
 /// The text of a policy file.
 pub(crate) fn text_of(path: &Path) -> Result<String, LoadError> {
+    text_up_to(path, MOST_BYTES)
+}
+
+fn text_of_list(path: &Path) -> Result<String, LoadError> {
+    text_up_to(path, MOST_BYTES_OF_A_LIST)
+}
+
+fn text_up_to(path: &Path, most: u64) -> Result<String, LoadError> {
     let unread = |error| LoadError::Read { path: path.to_owned(), error };
     // The end of a FIFO or a terminal may never come.
     if !std::fs::metadata(path).map_err(unread)?.is_file() {
         return Err(LoadError::NotRegular { path: path.to_owned() });
     }
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text));
+    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_string(&mut text));
     read.map_err(unread)?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(LoadError::TooLarge { path: path.to_owned(), most: MOST_BYTES });
+    if text.len() as u64 > most {
+        return Err(LoadError::TooLarge { path: path.to_owned(), most });
     }
     Ok(text)
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::hash::Hash;
+use std::path::{Path, PathBuf};
 
 use tollgate::{
     AtKeyCap, Dimensions, JointLimiter, JointLimiterBuilder, Limiter, LimiterBuilder, Penalty, Quota, format_duration,
@@ -9,8 +10,10 @@ use tollgate::{
 use tollgate_address::ClientAddress;
 
 use crate::error::{BuilderError, UnknownDimension};
+use crate::matches::{Match, write_match};
 use crate::quoted::Quoted;
 use crate::read_client::write_client;
+use crate::rule::{PolicyTier, Rule};
 use crate::store::StoreTable;
 
 /// Dimensions and their quotas, from a file. See [the crate](crate) for the file.
@@ -43,6 +46,7 @@ pub struct Policy {
     pub(crate) network_limits: Option<bool>,
     pub(crate) client: ClientAddress,
     pub(crate) store: Option<Box<StoreTable>>,
+    pub(crate) rules: Vec<Rule>,
     pub(crate) dimensions: Vec<Dimension>,
 }
 
@@ -71,7 +75,11 @@ pub struct Policy {
 pub struct Dimension {
     pub(crate) name: Box<str>,
     pub(crate) key: Vec<String>,
+    pub(crate) matches: Match,
+    pub(crate) shadow: bool,
     pub(crate) quotas: Vec<Quota>,
+    pub(crate) tier_by: Option<Box<str>>,
+    pub(crate) tiers: Vec<PolicyTier>,
     pub(crate) penalty: Option<Penalty>,
 }
 
@@ -98,14 +106,24 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// [`BuilderError::ForStore`] when the policy has a [`[store]`](Self::store).
+    /// [`BuilderError`] when the policy has a [`[store]`](Self::store), or parts that only
+    /// [`Policy::request_limiter`] heeds: rules, matches, and tiers by the value of a field.
     pub fn builder<D: Dimensions + ?Sized>(&self) -> Result<JointLimiterBuilder<D>, BuilderError> {
+        self.check_by_keys(&self.dimensions)?;
+        self.builder_of_requests()
+    }
+
+    /// Starts a limiter for a [`Matcher`](crate::Matcher).
+    pub(crate) fn builder_of_requests<D: Dimensions + ?Sized>(&self) -> Result<JointLimiterBuilder<D>, BuilderError> {
         self.check_in_process()?;
         let mut builder = JointLimiter::<D>::builder();
         for (at, dimension) in self.dimensions.iter().enumerate() {
             builder = builder.dimension(dimension.name.clone(), dimension.quotas.iter().copied());
             if let Some(penalty) = dimension.penalty {
                 builder = builder.penalty(at, penalty);
+            }
+            for tier in dimension.limited_tiers() {
+                builder = builder.tier(at, tier.name.clone(), tier.quotas.iter().copied());
             }
         }
         if let Some(key_cap) = self.key_cap {
@@ -136,12 +154,17 @@ impl Policy {
     /// [`BuilderError`] when the policy has a [`[store]`](Self::store), or no dimension of this name.
     pub fn builder_of<K: Hash + ?Sized>(&self, dimension: &str) -> Result<LimiterBuilder<K>, BuilderError> {
         self.check_in_process()?;
-        let Dimension { quotas, penalty, .. } = self.dimension(dimension)?;
+        let dimension = self.dimension(dimension)?;
+        self.check_by_keys(core::slice::from_ref(dimension))?;
+        let Dimension { quotas, penalty, .. } = dimension;
         // There is at least one.
         let mut builder =
             quotas[1..].iter().fold(Limiter::<K>::builder(quotas[0]), |builder, &quota| builder.and(quota));
         if let Some(penalty) = *penalty {
             builder = builder.penalty(penalty);
+        }
+        for tier in dimension.limited_tiers() {
+            builder = builder.tier(tier.name.clone(), tier.quotas.iter().copied());
         }
         if let Some(key_cap) = self.key_cap {
             builder = builder.key_cap(key_cap);
@@ -194,13 +217,30 @@ impl Policy {
     /// [`UnknownDimension`] when the policy has no dimension of one of these names.
     pub fn only<'a>(&self, dimensions: impl IntoIterator<Item = &'a str>) -> Result<Self, UnknownDimension> {
         let dimensions = dimensions.into_iter().map(|name| self.dimension(name).cloned()).collect::<Result<_, _>>()?;
-        Ok(Self { dimensions, client: self.client.clone(), store: self.store.clone(), ..*self })
+        let (client, store, rules) = (self.client.clone(), self.store.clone(), self.rules.clone());
+        Ok(Self { dimensions, client, store, rules, ..*self })
     }
 
     /// The dimensions, in the order of the file. Requests give their keys in this order.
     #[must_use]
     pub fn dimensions(&self) -> &[Dimension] {
         &self.dimensions
+    }
+
+    /// The rules that decide requests before any dimension is asked, in the order of the file. The
+    /// first that matches decides.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The paths of the files with the values of matches, for a policy that was read from this file.
+    pub(crate) fn lists<'a>(&'a self, policy: &'a Path) -> impl Iterator<Item = PathBuf> {
+        let of_rules = self.rules.iter().map(|rule| &rule.matches);
+        let of_tiers = |it: &'a Dimension| it.tiers.iter().map(|tier| &tier.matches).chain([&it.matches]);
+        let all = of_rules.chain(self.dimensions.iter().flat_map(of_tiers));
+        let beside = policy.parent().unwrap_or(Path::new(""));
+        all.flat_map(Match::files).map(|list| beside.join(list))
     }
 
     /// The most keys held at once, if the policy has `key_cap`.
@@ -315,6 +355,12 @@ impl Policy {
         Self { store: None, ..self.clone() }
     }
 
+    /// Checks that keys alone say of which quotas of these dimensions a request is asked.
+    fn check_by_keys(&self, dimensions: &[Dimension]) -> Result<(), BuilderError> {
+        let is_by_keys = self.rules.is_empty() && dimensions.iter().all(Dimension::is_by_keys);
+        if is_by_keys { Ok(()) } else { Err(BuilderError::ForRequests) }
+    }
+
     fn check_in_process(&self) -> Result<(), BuilderError> {
         if self.store.is_some() { Err(BuilderError::ForStore) } else { Ok(()) }
     }
@@ -342,6 +388,41 @@ impl Dimension {
     #[must_use]
     pub fn quotas(&self) -> &[Quota] {
         &self.quotas
+    }
+
+    /// The requests that it is asked for.
+    #[must_use]
+    pub const fn matches(&self) -> &Match {
+        &self.matches
+    }
+
+    /// Whether requests pass that only such dimensions deny.
+    #[must_use]
+    pub const fn shadow(&self) -> bool {
+        self.shadow
+    }
+
+    /// The field whose value names the tier of a request, if there is one.
+    #[must_use]
+    pub fn tier_by(&self) -> Option<&str> {
+        self.tier_by.as_deref()
+    }
+
+    /// The tiers, in the order of the file.
+    #[must_use]
+    pub fn tiers(&self) -> &[PolicyTier] {
+        &self.tiers
+    }
+
+    /// The tiers with quotas.
+    pub(crate) fn limited_tiers(&self) -> impl Iterator<Item = &PolicyTier> {
+        self.tiers.iter().filter(|tier| !tier.quotas.is_empty())
+    }
+
+    /// Whether the keys of a request alone say by which quotas it is decided.
+    fn is_by_keys(&self) -> bool {
+        let tiers_are = self.tiers.iter().all(|tier| tier.matches.is_any() && !tier.quotas.is_empty());
+        self.matches.is_any() && self.tier_by.is_none() && !self.shadow && tiers_are
     }
 
     /// The penalty for keys that are denied too often, if the dimension has one.
@@ -374,20 +455,45 @@ impl fmt::Display for Policy {
         if let Some(store) = &self.store {
             write!(f, "\n{store}")?;
         }
-        for Dimension { name, key, quotas, penalty } in &self.dimensions {
+        for Rule { matches, action } in &self.rules {
+            writeln!(f, "\n[[rule]]")?;
+            write_match(f, matches)?;
+            writeln!(f, "action = \"{action}\"")?;
+        }
+        for Dimension { name, key, matches, shadow, quotas, tier_by, tiers, penalty } in &self.dimensions {
             writeln!(f, "\n[[dimension]]\nname = {}", Quoted(name))?;
             let fields: Vec<String> = key.iter().map(|field| Quoted(field).to_string()).collect();
             writeln!(f, "key = [{}]", fields.join(", "))?;
+            write_match(f, matches)?;
+            if *shadow {
+                writeln!(f, "shadow = true")?;
+            }
+            if let Some(field) = tier_by {
+                writeln!(f, "tier_by = {}", Quoted(field))?;
+            }
             if let Some(penalty) = penalty {
                 let [within, blocked_for] = [penalty.within(), penalty.blocked_for()].map(format_duration);
                 writeln!(f, "\n[dimension.penalty]\ndenials = {}", penalty.denials())?;
                 writeln!(f, "within = \"{within}\"\nblocked_for = \"{blocked_for}\"")?;
             }
-            for quota in quotas {
-                let fields = toml::to_string(quota).map_err(|_| fmt::Error)?;
-                write!(f, "\n[[dimension.quota]]\n{fields}")?;
+            write_quotas(f, "dimension", quotas)?;
+            for PolicyTier { name, matches, quotas } in tiers {
+                writeln!(f, "\n[[dimension.tier]]\nname = {}", Quoted(name))?;
+                write_match(f, matches)?;
+                if quotas.is_empty() {
+                    writeln!(f, "unlimited = true")?;
+                }
+                write_quotas(f, "dimension.tier", quotas)?;
             }
         }
         Ok(())
     }
+}
+
+/// Writes the quotas of a table.
+fn write_quotas(f: &mut fmt::Formatter<'_>, table: &str, quotas: &[Quota]) -> fmt::Result {
+    quotas.iter().try_for_each(|quota| {
+        let fields = toml::to_string(quota).map_err(|_| fmt::Error)?;
+        write!(f, "\n[[{table}.quota]]\n{fields}")
+    })
 }

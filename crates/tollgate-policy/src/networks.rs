@@ -1,6 +1,6 @@
 //! [`Policy::with_network_limits`]: limits of whole IPv6 networks, by those of a client.
 
-use tollgate::{Algorithm, MAX_DIMENSIONS, Quota};
+use tollgate::{Algorithm, MAX_DIMENSIONS, MAX_DIMENSIONS_AND_TIERS, Quota};
 
 use crate::model::{Dimension, Policy};
 
@@ -19,7 +19,7 @@ impl Policy {
     ///
     /// A network that is no wider than the one of a client's [key](Self::client) is left out. Nothing
     /// is added with `network_limits = false`, with a [`[store]`](Self::store), for a field
-    /// of which the policy limits networks itself, for a warm-up, where no bucket is large enough, and
+    /// of which the policy limits networks itself, for a dimension with tiers, for a warm-up, where no bucket is large enough, and
     /// without room for two more dimensions.
     ///
     /// ```
@@ -44,13 +44,20 @@ impl Policy {
         if self.network_limits == Some(false) || self.store.is_some() {
             return policy;
         }
+        let tiers = self.dimensions.iter().flat_map(Dimension::limited_tiers).count();
         for dimension in &self.dimensions {
             let [field] = &dimension.key[..] else { continue };
             let network = format!("{field}/");
             let is_limited =
                 |it: &Dimension| it.name.starts_with(&network) || it.key.iter().any(|key| key.starts_with(&network));
-            let has_room = policy.dimensions.len() + NETWORKS.len() <= MAX_DIMENSIONS;
-            if !is_address(field) || policy.dimensions.iter().any(is_limited) || !has_room {
+            let dimensions = policy.dimensions.len() + NETWORKS.len();
+            let has_room = dimensions <= MAX_DIMENSIONS && dimensions + tiers <= MAX_DIMENSIONS_AND_TIERS;
+            // A network would limit what a tier allows.
+            if !is_address(field)
+                || !dimension.tiers.is_empty()
+                || policy.dimensions.iter().any(is_limited)
+                || !has_room
+            {
                 continue;
             }
             let of_field = self.dimensions.iter().filter(|other| other.key == dimension.key);
@@ -59,7 +66,16 @@ impl Policy {
             policy.dimensions.extend(narrower.filter_map(|&(bits, times)| {
                 let key = format!("{network}{bits}");
                 let quotas = vec![multiple(longest?, times)?];
-                Some(Dimension { name: key.as_str().into(), key: vec![key], quotas, penalty: None })
+                Some(Dimension {
+                    name: key.as_str().into(),
+                    key: vec![key],
+                    matches: dimension.matches.clone(),
+                    shadow: dimension.shadow,
+                    quotas,
+                    tier_by: None,
+                    tiers: Vec::new(),
+                    penalty: None,
+                })
             }));
         }
         policy

@@ -3,7 +3,7 @@
 use core::str::FromStr;
 
 use serde::Deserialize;
-use tollgate::{Algorithm, AtKeyCap, BuildError, MAX_DIMENSIONS, MAX_KEY_CAP, Penalty, Quota};
+use tollgate::{AtKeyCap, BuildError, MAX_DIMENSIONS, MAX_DIMENSIONS_AND_TIERS, MAX_KEY_CAP, Penalty};
 use toml::Spanned;
 
 use crate::apply_error::ApplyError;
@@ -11,7 +11,8 @@ use crate::error::{PolicyError, PolicyProblem};
 use crate::model::{Dimension, Policy};
 use crate::placed::{DurationText, Placed, at, duration};
 use crate::read_client::{FileClient, client_of};
-use crate::read_quota::{FileQuota, quota_of};
+use crate::read_match::{FileMatch, FileRule, FileTier, ReadList, match_of, quotas_of, rule_of, tiers_of};
+use crate::read_quota::FileQuota;
 use crate::read_store::{FileStore, store_of};
 
 /// The contents of the file. Each value has its place in the text, for errors.
@@ -26,6 +27,8 @@ struct File {
     client: Option<Spanned<FileClient>>,
     store: Option<Spanned<FileStore>>,
     #[serde(default)]
+    rule: Vec<Spanned<FileRule>>,
+    #[serde(default)]
     dimension: Vec<Spanned<FileDimension>>,
 }
 
@@ -34,8 +37,15 @@ struct File {
 struct FileDimension {
     name: Spanned<String>,
     key: Option<Spanned<Vec<String>>>,
+    #[serde(rename = "match")]
+    matches: Option<Spanned<FileMatch>>,
+    #[serde(default)]
+    shadow: bool,
     #[serde(default)]
     quota: Vec<Spanned<FileQuota>>,
+    tier_by: Option<Spanned<String>>,
+    #[serde(default)]
+    tier: Vec<Spanned<FileTier>>,
     penalty: Option<Spanned<FilePenalty>>,
 }
 
@@ -47,8 +57,8 @@ struct FilePenalty {
     blocked_for: Spanned<DurationText>,
 }
 
-fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed> {
-    let FileDimension { name, key, quota, penalty } = dimension.get_ref();
+fn dimension_of(dimension: &Spanned<FileDimension>, lists: ReadList<'_>) -> Result<Dimension, Placed> {
+    let FileDimension { name, key, matches, shadow, quota, tier_by, tier, penalty } = dimension.get_ref();
     if name.get_ref().trim().is_empty() {
         return Err(at(name, PolicyProblem::EmptyName));
     }
@@ -59,13 +69,13 @@ fn dimension_of(dimension: &Spanned<FileDimension>) -> Result<Dimension, Placed>
         }
         Some(key) => key.get_ref().clone(),
     };
-    let quotas = quota.iter().map(quota_of).collect::<Result<Vec<Quota>, Placed>>()?;
-    // The error points at the quota that does not combine with the others.
-    let other = quotas.iter().position(|quota| quota.algorithm() != Algorithm::SlidingWindowLog);
-    let place = other.map_or(dimension.span(), |other| quota[other].span()).start;
-    Quota::validate_all(&quotas).map_err(|error| (place, error.into()))?;
+    let quotas = quotas_of(quota, dimension.span().start)?;
     let penalty = penalty.as_ref().map(penalty_of).transpose()?;
-    Ok(Dimension { name: name.get_ref().as_str().into(), key: fields, quotas, penalty })
+    let matches = matches.as_ref().map(|matches| match_of(matches, lists)).transpose()?.unwrap_or_default();
+    let tiers = tiers_of(tier, tier_by.as_ref(), lists)?;
+    let tier_by = tier_by.as_ref().map(|field| field.get_ref().as_str().into());
+    let name = name.get_ref().as_str().into();
+    Ok(Dimension { name, key: fields, matches, shadow: *shadow, quotas, tier_by, tiers, penalty })
 }
 
 fn penalty_of(spanned: &Spanned<FilePenalty>) -> Result<Penalty, Placed> {
@@ -138,8 +148,13 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// [`PolicyError`] for the first problem in the text.
+    /// [`PolicyError`] for the first problem in the text. A list in a file of its own is one.
     pub fn from_toml(text: &str) -> Result<Self, PolicyError> {
+        Self::read(text, &|_| Err("only `Policy::load` reads other files".to_owned()))
+    }
+
+    /// Reads the text of a policy file, and the lists that are in files of their own.
+    pub(crate) fn read(text: &str, lists: ReadList<'_>) -> Result<Self, PolicyError> {
         let refuse = |placed: Placed| PolicyError::at(text, placed, None);
         let file: File = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(text.len(), |span| span.start);
@@ -179,15 +194,32 @@ impl Policy {
             if named.iter().any(|other| *other.name == **name.get_ref()) {
                 return Err(refuse(at(name, PolicyProblem::RepeatedName { name: name.get_ref().clone() })));
             }
-            let read = dimension_of(dimension);
+            let read = dimension_of(dimension, lists);
             named.push(read.map_err(|placed| PolicyError::at(text, placed, Some(name.get_ref())))?);
         }
+        let tiers = file.dimension.iter().flat_map(|dimension| &dimension.get_ref().tier);
+        let (limited, most) =
+            (tiers.filter(|tier| !tier.get_ref().is_unlimited()), MAX_DIMENSIONS_AND_TIERS - dimensions);
+        if let Some(tier) = limited.clone().nth(most) {
+            return Err(refuse(at(tier, BuildError::TooManyTiers { tiers: limited.count(), most })));
+        }
+        let rules = file.rule.iter().map(|rule| rule_of(rule, lists)).collect::<Result<_, _>>().map_err(refuse)?;
         let key_cap = file.key_cap.map(Spanned::into_inner);
         let store =
             file.store.as_ref().map(|store| store_of(store.get_ref()).map(Box::new)).transpose().map_err(refuse)?;
         let client = file.client.as_ref().map(|client| client_of(client.get_ref())).transpose().map_err(refuse)?;
         let client = client.unwrap_or_default();
         let File { shadow, network_limits, .. } = file;
-        Ok(Self { key_cap, at_key_cap, shadow, enforced_percent, network_limits, client, store, dimensions: named })
+        Ok(Self {
+            key_cap,
+            at_key_cap,
+            shadow,
+            enforced_percent,
+            network_limits,
+            client,
+            store,
+            rules,
+            dimensions: named,
+        })
     }
 }

@@ -4,6 +4,7 @@ use core::fmt;
 use core::mem;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use crate::apply_error::ApplyError;
 use crate::load::{LoadError, text_of};
@@ -74,8 +75,9 @@ struct State {
     waiting: Option<Seen>,
 }
 
-/// The text of the file, or why it can't be read.
-type Seen = Result<String, String>;
+/// The text of the file, or why it can't be read; and of each list beside it that the policy in force
+/// has, its length and the time of its last change.
+type Seen = (Result<String, String>, Vec<Option<(u64, SystemTime)>>);
 
 impl Reloader {
     /// For this file and these limiters, which have this policy. Reads no file yet.
@@ -177,7 +179,7 @@ impl Reloader {
     pub fn poll(&self) -> Option<Reloaded> {
         let mut state = self.state();
         let read = text_of(&self.path);
-        let seen = seen(&read);
+        let seen = self.seen(&read, &state.policy);
         if state.judged.as_ref() == Some(&seen) {
             state.waiting = None;
             return None;
@@ -195,7 +197,7 @@ impl Reloader {
 
     fn judge(&self, state: &mut State, read: Result<String, LoadError>) -> Reloaded {
         // First, so that a target that panics is not asked again and again.
-        state.judged = Some(seen(&read));
+        state.judged = Some(self.seen(&read, &state.policy));
         state.waiting = None;
         let loaded = read.and_then(|text| Ok((Policy::of_file(&self.path, &text)?, text)));
         let (policy, text) = match loaded {
@@ -223,8 +225,24 @@ impl Reloader {
             },
             (Err(error), None) => return Reloaded::Refused(self.not_applied(&text, error)),
         };
+        if !policy.lists(&self.path).eq(state.policy.lists(&self.path)) {
+            // Not seen before they were read: they may have changed since, so they are judged again.
+            state.judged = None;
+        }
         state.policy = Arc::new(policy);
         reloaded
+    }
+
+    fn seen(&self, read: &Result<String, LoadError>, policy: &Policy) -> Seen {
+        let text = match read {
+            Ok(text) => Ok(text.clone()),
+            Err(error) => Err(error.to_string()),
+        };
+        let state_of = |list: PathBuf| {
+            let file = std::fs::metadata(list).ok()?;
+            Some((file.len(), file.modified().ok()?))
+        };
+        (text, policy.lists(&self.path).map(state_of).collect())
     }
 
     fn not_applied(&self, text: &str, error: ApplyError) -> ReloadError {
@@ -241,13 +259,6 @@ impl Reloader {
     fn state(&self) -> MutexGuard<'_, State> {
         // After a panic of a target the state is what it was before, with the file judged.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn seen(read: &Result<String, LoadError>) -> Seen {
-    match read {
-        Ok(text) => Ok(text.clone()),
-        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Wanted`]: what a policy says of one limiter in use.
 
-use tollgate::{ChangeError, Clock, LiveSettings};
+use tollgate::{ChangeError, Clock, LiveSettings, Quota, Tier};
 
 use crate::apply_error::ApplyError;
 use crate::model::{Dimension, Policy};
@@ -29,7 +29,8 @@ impl<'a> Wanted<'a> {
         if let Some(asked) = self.policy.key_cap.filter(|&asked| asked != is) {
             return Err(ApplyError::KeyCap { is, asked });
         }
-        self.each(|at, it| settings.check_quotas(at, &it.quotas).map_err(Box::new))
+        self.each(|at, it| settings.check_quotas(at, &it.quotas).map_err(Box::new))?;
+        self.each_tier(settings, |tier, quotas| settings.check_quotas_of_tier(tier, quotas).map_err(Box::new))
     }
 
     /// Sets all of it. Shadow mode begins first and ends last, key by key, so that no request is denied by what
@@ -42,9 +43,27 @@ impl<'a> Wanted<'a> {
             settings.set_enforced_percent(percent).map_err(refused)?;
         }
         self.each(|at, it| settings.set_quotas(at, &it.quotas).map_err(Box::new))?;
+        self.each_tier(settings, |tier, quotas| settings.set_quotas_of_tier(tier, quotas).map_err(Box::new))?;
         self.each(|at, it| settings.set_penalty(at, it.penalty).map_err(Box::new))?;
         settings.set_at_key_cap(self.policy.at_key_cap.unwrap_or_default());
         settings.set_enforced_percent(percent).map_err(refused)
+    }
+
+    /// Does this with each tier that has quotas. An error names its dimension.
+    fn each_tier<C: Clock, F>(
+        &self,
+        settings: LiveSettings<'_, C, F>,
+        change: impl Fn(Tier, &[Quota]) -> Result<(), Box<ChangeError>>,
+    ) -> Result<(), ApplyError> {
+        for (at, it) in self.dimensions.iter().enumerate() {
+            for tier in it.limited_tiers() {
+                let dimension = || it.name.to_string();
+                let missing = || ApplyError::NoTier { dimension: dimension(), tier: tier.name.to_string() };
+                let found = settings.tier(at, &tier.name).ok_or_else(missing)?;
+                change(found, &tier.quotas).map_err(|error| ApplyError::Change { dimension: dimension(), error })?;
+            }
+        }
+        Ok(())
     }
 
     /// Does this with each dimension. An error names it.

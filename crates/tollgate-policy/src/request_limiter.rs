@@ -1,0 +1,229 @@
+//! [`RequestLimiter`]: a limiter that is asked with the values of requests.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tollgate::{Clock, Fingerprinter, JointLimiter, JointLimiterBuilder, Tier};
+
+use crate::apply_error::ApplyError;
+use crate::error::BuilderError;
+use crate::matcher::{Choice, Matcher};
+use crate::model::Policy;
+use crate::rule::Action;
+use crate::target::Target;
+use crate::values::{Key, Value};
+
+/// A limiter, and what its policy says of requests: rules, matches and tiers.
+///
+/// A request is asked with the values of the [fields](Self::fields) of the policy. It heeds all of a
+/// policy, so that a service, `tollgate serve` and `tollgate replay` decide alike. `L` is the limiter:
+/// one in process, or one of `tollgate-redis`.
+///
+/// ```
+/// use tollgate_policy::{Asked, Policy, Value};
+///
+/// let policy = Policy::from_toml(r#"
+///     [[rule]]
+///     match = { client = "203.0.113.0/24" }
+///     action = "deny"
+///
+///     [[dimension]]
+///     name = "client"
+///     quota = [{ limit = 1, per = "1m" }]
+/// "#)?;
+/// let limiter = policy.request_limiter()?;
+/// let client = |address: [u8; 4]| Some(Value::address(policy.client(), address.into()));
+///
+/// let Asked::Limits(keys) = limiter.ask(vec![client([192, 0, 2, 7])]) else { panic!("no rule is for it") };
+/// assert!(limiter.limiter().try_acquire(&keys[..])?.is_admitted());
+/// assert!(limiter.limiter().try_acquire(&keys[..])?.is_denied());
+/// assert!(matches!(limiter.ask(vec![client([203, 0, 113, 9])]), Asked::Denied { rule: 0 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct RequestLimiter<L = JointLimiter<[Key]>> {
+    limiter: L,
+    matching: ArcSwap<Matching>,
+    fields: Box<[String]>,
+    unknown_tiers: AtomicU64,
+}
+
+/// What is asked of a request.
+#[derive(Debug, Clone)]
+pub enum Asked {
+    /// A rule admits it. No limit is asked.
+    Admitted {
+        /// The place of the rule in the policy.
+        rule: usize,
+    },
+    /// A rule denies it. No limit is asked.
+    Denied {
+        /// The place of the rule in the policy.
+        rule: usize,
+    },
+    /// The limiter decides it by these keys, one for each dimension; `None` for one that is not asked.
+    /// If all are `None`, no limit is for the request.
+    Limits(Vec<Option<Key>>),
+    /// The request lacks a field of a dimension that it is asked of.
+    Lacks {
+        /// The place of the field.
+        field: usize,
+    },
+}
+
+/// A matcher, and the tiers that it chooses.
+#[derive(Debug)]
+struct Matching {
+    matcher: Matcher,
+    /// Of each dimension, the tiers in the order of the policy. An unlimited one is not chosen.
+    tiers: Vec<Vec<Tier>>,
+}
+
+impl Policy {
+    /// A limiter in process that heeds all of the policy, by the clock of the machine.
+    ///
+    /// [`RequestLimiter`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// [`BuilderError::ForStore`] when the policy has a [`[store]`](Self::store). Everything else was
+    /// checked when the policy was read.
+    pub fn request_limiter(&self) -> Result<RequestLimiter, BuilderError> {
+        self.request_limiter_with(|builder| builder)
+    }
+
+    /// As [`request_limiter`](Self::request_limiter), with other options, such as another clock.
+    ///
+    /// ```
+    /// use tollgate::MockClock;
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
+    /// let clock = MockClock::new();
+    /// let limiter = Policy::from_toml(text)?.request_limiter_with(|builder| builder.clock(clock))?;
+    /// assert_eq!(limiter.fields(), ["user"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuilderError`] when the policy has a [`[store]`](Self::store), or the options make no limiter.
+    pub fn request_limiter_with<C: Clock, F: Fingerprinter>(
+        &self,
+        options: impl FnOnce(JointLimiterBuilder<[Key]>) -> JointLimiterBuilder<[Key], C, F>,
+    ) -> Result<RequestLimiter<JointLimiter<[Key], C, F>>, BuilderError> {
+        let limiter = options(self.builder_of_requests()?).build().map_err(BuilderError::Build)?;
+        let tier = |dimension: usize, name: &str| limiter.tier(dimension, name);
+        let matching = Matching::of(self, tier);
+        Ok(RequestLimiter::new(matching, limiter))
+    }
+}
+
+impl<L> RequestLimiter<L> {
+    fn new(matching: Matching, limiter: L) -> Self {
+        let fields = matching.matcher.fields().into();
+        Self { limiter, matching: ArcSwap::from_pointee(matching), fields, unknown_tiers: AtomicU64::new(0) }
+    }
+
+    /// The limiter that decides.
+    pub const fn limiter(&self) -> &L {
+        &self.limiter
+    }
+
+    /// The fields of the policy, in the order in which [`ask`](Self::ask) takes their values. It stays
+    /// the same in use.
+    #[must_use]
+    pub fn fields(&self) -> &[String] {
+        &self.fields
+    }
+
+    /// What is asked of a request with these values, in the order of the [fields](Self::fields); `None`
+    /// for those that it lacks.
+    pub fn ask(&self, values: Vec<Option<Value<'static>>>) -> Asked {
+        self.ask_of(values, |_| false)
+    }
+
+    /// As [`ask`](Self::ask). A dimension is not asked if the request lacks a field that is
+    /// `optional`, by its place.
+    pub fn ask_of(&self, values: Vec<Option<Value<'static>>>, optional: impl Fn(usize) -> bool) -> Asked {
+        let matching = self.matching.load();
+        let matcher = &matching.matcher;
+        match matcher.rule(&values) {
+            Some((rule, Action::Admit)) => return Asked::Admitted { rule },
+            Some((rule, Action::Deny)) => return Asked::Denied { rule },
+            None => {}
+        }
+        let values: Arc<[_]> = values.into();
+        let mut keys = Vec::with_capacity(matcher.dimensions());
+        for dimension in 0..matcher.dimensions() {
+            let choice = matcher.choice(dimension, &values);
+            let place = match choice {
+                Choice::Unasked => {
+                    keys.push(None);
+                    continue;
+                }
+                Choice::Own => None,
+                Choice::Tier(place) => Some(place),
+            };
+            if choice == Choice::Own && matcher.names_no_tier(dimension, &values) {
+                self.unknown_tiers.fetch_add(1, Ordering::Relaxed);
+            }
+            match matcher.lacks(dimension, &values) {
+                Some(field) if !optional(field) => return Asked::Lacks { field },
+                _ => {}
+            }
+            let tier = place.map_or_else(Tier::default, |place| matching.tiers[dimension][place]);
+            let key = || Key { values: Arc::clone(&values), parts: Arc::clone(matcher.parts(dimension)), tier, place };
+            keys.push(matcher.has_key(dimension, &values).then(key));
+        }
+        Asked::Limits(keys)
+    }
+
+    /// How many requests had a value of `tier_by` that names no tier. They were decided by the quotas
+    /// of the dimension.
+    #[must_use]
+    pub fn unknown_tiers(&self) -> u64 {
+        self.unknown_tiers.load(Ordering::Relaxed)
+    }
+}
+
+impl Matching {
+    /// By a limiter whose tiers this finds by the places of their dimensions and their names.
+    fn of(policy: &Policy, tier: impl Fn(usize, &str) -> Option<Tier>) -> Self {
+        let tiers = policy.dimensions().iter().enumerate();
+        let tiers = tiers.map(|(dimension, it)| {
+            it.tiers().iter().map(|found| tier(dimension, found.name()).unwrap_or_default()).collect()
+        });
+        Self { matcher: Matcher::new(policy), tiers: tiers.collect() }
+    }
+}
+
+impl<C, F> Target for RequestLimiter<JointLimiter<[Key], C, F>>
+where
+    C: Clock + Send + Sync,
+    F: Fingerprinter + Send + Sync,
+{
+    fn takes(&self, dimension: &str) -> bool {
+        self.limiter.takes(dimension)
+    }
+
+    fn check(&self, policy: &Policy) -> Result<(), ApplyError> {
+        if Matcher::new(policy).fields() != &*self.fields {
+            return Err(ApplyError::Fields);
+        }
+        self.limiter.check(policy)
+    }
+
+    fn set(&self, policy: &Policy) -> Result<(), ApplyError> {
+        self.limiter.set(policy)?;
+        self.matching.store(Arc::new(Matching::of(policy, |dimension, name| self.limiter.tier(dimension, name))));
+        Ok(())
+    }
+}
+
+impl<L: fmt::Debug> fmt::Debug for RequestLimiter<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestLimiter").field("limiter", &self.limiter).finish_non_exhaustive()
+    }
+}

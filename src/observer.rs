@@ -141,6 +141,8 @@ pub enum Unasked {
     Skipped,
     /// The request has no key, or one that is never accepted.
     MissingKey,
+    /// A rule of a policy file denies the request.
+    Rule,
 }
 
 thread_local! {

@@ -31,6 +31,8 @@ pub enum DenialKind {
     KeyCap,
     /// The key is on the deny list: 403.
     DenyList,
+    /// A rule of the policy denies the request: 403.
+    Rule,
     /// The request costs more than the limit: 422.
     CostExceedsLimit,
     /// The content of the request costs more than the limit: 413.
@@ -52,7 +54,7 @@ impl DenialKind {
         match self {
             Self::Quota | Self::Penalty => 429,
             Self::KeyCap | Self::Undecided => 503,
-            Self::DenyList => 403,
+            Self::DenyList | Self::Rule => 403,
             Self::CostExceedsLimit => 422,
             Self::ContentExceedsLimit => 413,
             Self::KeyNotSent | Self::KeyMalformed => 400,
@@ -79,7 +81,7 @@ impl DenialKind {
             Self::Penalty => "Request not satisfied due to detection of abnormal request pattern",
             Self::KeyCap => "Request cannot be satisfied due to temporary server capacity constraints",
             // The titles of the status codes, as RFC 9457 requires.
-            Self::DenyList => "Forbidden",
+            Self::DenyList | Self::Rule => "Forbidden",
             Self::CostExceedsLimit => "Unprocessable Content",
             Self::ContentExceedsLimit => "Content Too Large",
             Self::KeyNotSent | Self::KeyMalformed => "Bad Request",
@@ -95,14 +97,17 @@ impl DenialKind {
 
     /// Whether the limiter has denied the request. Otherwise it was not asked, or did not decide.
     const fn is_of_limiter(self) -> bool {
-        !matches!(self, Self::KeyNotSent | Self::KeyMalformed | Self::KeyNotProvided | Self::Undecided)
+        !matches!(
+            self,
+            Self::Rule | Self::KeyNotSent | Self::KeyMalformed | Self::KeyNotProvided | Self::Undecided
+        )
     }
 
-    /// The code of `grpc-status`: `RESOURCE_EXHAUSTED`, `PERMISSION_DENIED` for the deny list,
+    /// The code of `grpc-status`: `RESOURCE_EXHAUSTED`, `PERMISSION_DENIED` for the deny list and rules,
     /// `INVALID_ARGUMENT` or `INTERNAL` without a key, and `UNAVAILABLE` without a decision.
     const fn grpc_status(self) -> &'static str {
         match self {
-            Self::DenyList => "7",
+            Self::DenyList | Self::Rule => "7",
             Self::KeyNotSent | Self::KeyMalformed => "3",
             Self::KeyNotProvided => "13",
             Self::Undecided => "14",

@@ -46,8 +46,8 @@ use crate::outcome::{Outcome, reason_name};
 /// `result` is `admitted`, `uncounted` (admitted without a charge), `overruled` (admitted by shadow
 /// mode in place of a denial), `cost` (above the limit), or the reason of a denial: `quota`,
 /// `key_cap`, `penalty`, `deny_list`. The layers for HTTP tell what they do without the limiter:
-/// `skipped` (not limited, or without a cost), and `missing_key`, also where the layer's shadow mode
-/// lets the request pass. A denial that this shadow mode replaces is `overruled`, as by the limiter's
+/// `skipped` (not limited, or without a cost), `rule` (denied by a rule of a policy file), and
+/// `missing_key`. The last two count where the layer's shadow mode lets the request pass, too. A denial that this shadow mode replaces is `overruled`, as by the limiter's
 /// own. All are there from the start, at zero. The series of a quota is there from its first denial
 /// on, or from [`register`](Self::register).
 ///
@@ -72,6 +72,7 @@ pub struct MetricsObserver {
     deny_list: Counter,
     skipped: Counter,
     missing_key: Counter,
+    rule: Counter,
     denials: Series,
     live_keys: Gauge,
     bytes: Gauge,
@@ -96,6 +97,7 @@ impl MetricsObserver {
             deny_list: of(DenialReason::DenyList),
             skipped: requests("skipped"),
             missing_key: requests("missing_key"),
+            rule: requests("rule"),
             denials: Series::default(),
             live_keys: gauge!(LIVE_KEYS, "policy" => policy.clone()),
             bytes: gauge!(BYTES, "policy" => policy.clone()),
@@ -170,6 +172,7 @@ impl Observer for MetricsObserver {
         match request {
             Unasked::Skipped => self.skipped.increment(1),
             Unasked::MissingKey => self.missing_key.increment(1),
+            Unasked::Rule => self.rule.increment(1),
             _ => {}
         }
     }

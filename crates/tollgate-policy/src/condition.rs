@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::net::IpAddr;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -87,7 +88,7 @@ impl fmt::Display for MatchError {
             Self::Repeated { value } => write!(f, "{value:?} comes twice: leave one out"),
             Self::Path { value } => write!(
                 f,
-                "{value:?} is no pattern of a path: write a path that begins with /, such as \"/login\", \
+                "{value:?} is no pattern of a path: write one that begins with / and does not end with it, such as \"/login\", \
                  \"/users/{{id}}\" or \"/static/{{*rest}}\""
             ),
             Self::Method { value } => write!(f, "{value:?} is no method: write one in upper case, such as \"POST\""),
@@ -136,7 +137,8 @@ impl Test {
             }
             (Self::Texts(texts), Value::Text(text)) => texts.contains(&**text),
             (Self::Paths(patterns), Value::Text(path)) => {
-                patterns.iter().any(|pattern| pattern.at(without_query(path)).is_ok())
+                let path = normal_path(path);
+                patterns.iter().any(|pattern| pattern.at(&path).is_ok())
             }
             (Self::Hosts { names, under }, Value::Text(host)) => {
                 let host = host_name(host);
@@ -176,13 +178,34 @@ fn is_method(text: &str) -> bool {
 
 fn path(text: &str) -> Result<Router<()>, MatchError> {
     let mut router = Router::new();
-    let is_inserted = text.starts_with('/') && !text.contains(['?', '#']) && router.insert(text, ()).is_ok();
-    if is_inserted { Ok(router) } else { Err(MatchError::Path { value: text.to_owned() }) }
+    // A slash that ends a path does not count.
+    let can_match = text.starts_with('/') && (text == "/" || !text.ends_with('/')) && !text.contains(['?', '#']);
+    if can_match && router.insert(text, ()).is_ok() { Ok(router) } else { Err(MatchError::Path { value: text.to_owned() }) }
 }
 
-/// The path of a target without its query.
-fn without_query(target: &str) -> &str {
-    target.split(['?', '#']).next().unwrap_or_default()
+/// The path of a target in its normal form: without its query, decoded, without `.`, `..`, empty
+/// segments and a slash at the end. So a client can't ask for a path in a form that no match names.
+fn normal_path(target: &str) -> Cow<'_, str> {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let is_normal = !path.contains('%') && !path.contains("//") && !path.contains("/.");
+    if is_normal && path.starts_with('/') && (path.len() == 1 || !path.ends_with('/')) {
+        return path.into();
+    }
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match &*decoded(segment) {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            decoded => segments.push(decoded.to_owned()),
+        }
+    }
+    format!("/{}", segments.join("/")).into()
+}
+
+/// A segment without its escapes; as it is, if it then had a slash or no text.
+fn decoded(segment: &str) -> Cow<'_, str> {
+    let decoded = percent_encoding::percent_decode_str(segment).decode_utf8();
+    decoded.ok().filter(|decoded| !decoded.contains('/')).unwrap_or(Cow::Borrowed(segment))
 }
 
 fn hosts(values: &[Box<str>]) -> Result<Test, (usize, MatchError)> {

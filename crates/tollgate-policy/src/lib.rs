@@ -224,7 +224,7 @@ pub use matches::Match;
 pub use model::{Dimension, Policy};
 pub use reload::Reloader;
 pub use reloaded::{ReloadError, Reloaded};
-pub use request_limiter::{Asked, RequestLimiter};
+pub use request_limiter::{Asked, RequestLimiter, Requests};
 pub use rule::{Action, PolicyTier, Rule};
 pub use store::{Given, OnFailure, StoreTable};
 pub use target::{OfDimension, Target};

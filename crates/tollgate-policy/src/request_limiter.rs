@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tollgate::{Clock, Fingerprinter, JointLimiter, JointLimiterBuilder, Tier};
+use tollgate_address::ClientAddress;
 
 use crate::apply_error::ApplyError;
 use crate::error::BuilderError;
@@ -42,10 +43,30 @@ use crate::values::{Key, Value};
 /// assert!(matches!(limiter.ask(vec![client([203, 0, 113, 9])]), Asked::Denied { rule: 0 }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 pub struct RequestLimiter<L = JointLimiter<[Key]>> {
-    limiter: L,
+    limiter: Arc<L>,
+    requests: Arc<Requests>,
+}
+
+/// The part of a [`RequestLimiter`] that sees requests: it says of which dimensions and tiers the
+/// limiter is asked. It is for middleware.
+///
+/// ```
+/// use tollgate_policy::{Asked, Policy};
+///
+/// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
+/// let limiter = Policy::from_toml(text)?.request_limiter()?;
+/// let requests = limiter.requests();
+/// assert_eq!(requests.fields(), ["user"]);
+/// assert!(matches!(requests.ask(vec![None], |_| false), Asked::Lacks { field: 0 }));
+/// assert!(matches!(requests.ask(vec![None], |_| true), Asked::Limits(keys) if keys[0].is_none()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Requests {
     matching: ArcSwap<Matching>,
     fields: Box<[String]>,
+    client: ClientAddress,
     unknown_tiers: AtomicU64,
 }
 
@@ -114,39 +135,67 @@ impl Policy {
         options: impl FnOnce(JointLimiterBuilder<[Key]>) -> JointLimiterBuilder<[Key], C, F>,
     ) -> Result<RequestLimiter<JointLimiter<[Key], C, F>>, BuilderError> {
         let limiter = options(self.builder_of_requests()?).build().map_err(BuilderError::Build)?;
-        let tier = |dimension: usize, name: &str| limiter.tier(dimension, name);
-        let matching = Matching::of(self, tier);
-        Ok(RequestLimiter::new(matching, limiter))
+        let requests = Requests::of(self, |dimension, name| limiter.tier(dimension, name));
+        Ok(RequestLimiter { limiter: Arc::new(limiter), requests: Arc::new(requests) })
     }
 }
 
 impl<L> RequestLimiter<L> {
-    fn new(matching: Matching, limiter: L) -> Self {
-        let fields = matching.matcher.fields().into();
-        Self { limiter, matching: ArcSwap::from_pointee(matching), fields, unknown_tiers: AtomicU64::new(0) }
+    /// The limiter that decides.
+    pub const fn limiter(&self) -> &Arc<L> {
+        &self.limiter
     }
 
-    /// The limiter that decides.
-    pub const fn limiter(&self) -> &L {
-        &self.limiter
+    /// What it knows of requests.
+    pub const fn requests(&self) -> &Arc<Requests> {
+        &self.requests
     }
 
     /// The fields of the policy, in the order in which [`ask`](Self::ask) takes their values. It stays
     /// the same in use.
     #[must_use]
     pub fn fields(&self) -> &[String] {
-        &self.fields
+        self.requests.fields()
     }
 
     /// What is asked of a request with these values, in the order of the [fields](Self::fields); `None`
     /// for those that it lacks.
+    #[must_use]
     pub fn ask(&self, values: Vec<Option<Value<'static>>>) -> Asked {
-        self.ask_of(values, |_| false)
+        self.requests.ask(values, |_| false)
+    }
+}
+
+impl Requests {
+    /// For a limiter whose tiers this finds by the places of their dimensions and their names.
+    fn of(policy: &Policy, tier: impl Fn(usize, &str) -> Option<Tier>) -> Self {
+        let matching = Matching::of(policy, tier);
+        let (fields, client) = (matching.matcher.fields().into(), policy.client().clone());
+        Self { matching: ArcSwap::from_pointee(matching), fields, client, unknown_tiers: AtomicU64::new(0) }
     }
 
-    /// As [`ask`](Self::ask). A dimension is not asked if the request lacks a field that is
-    /// `optional`, by its place.
-    pub fn ask_of(&self, values: Vec<Option<Value<'static>>>, optional: impl Fn(usize) -> bool) -> Asked {
+    /// The fields of the policy, in the order in which [`ask`](Self::ask) takes their values.
+    #[must_use]
+    pub fn fields(&self) -> &[String] {
+        &self.fields
+    }
+
+    /// Who a client is.
+    #[must_use]
+    pub const fn client(&self) -> &ClientAddress {
+        &self.client
+    }
+
+    /// How many requests had a value of `tier_by` that names no tier. They were decided by the quotas
+    /// of the dimension.
+    #[must_use]
+    pub fn unknown_tiers(&self) -> u64 {
+        self.unknown_tiers.load(Ordering::Relaxed)
+    }
+
+    /// What is asked of a request with these values, in the order of the [fields](Self::fields); `None`
+    /// for those that it lacks. Without an `optional` field, by its place, a dimension is not asked.
+    pub fn ask(&self, values: Vec<Option<Value<'static>>>, optional: impl Fn(usize) -> bool) -> Asked {
         let matching = self.matching.load();
         let matcher = &matching.matcher;
         match matcher.rule(&values) {
@@ -157,8 +206,7 @@ impl<L> RequestLimiter<L> {
         let values: Arc<[_]> = values.into();
         let mut keys = Vec::with_capacity(matcher.dimensions());
         for dimension in 0..matcher.dimensions() {
-            let choice = matcher.choice(dimension, &values);
-            let place = match choice {
+            let place = match matcher.choice(dimension, &values) {
                 Choice::Unasked => {
                     keys.push(None);
                     continue;
@@ -166,25 +214,22 @@ impl<L> RequestLimiter<L> {
                 Choice::Own => None,
                 Choice::Tier(place) => Some(place),
             };
-            if choice == Choice::Own && matcher.names_no_tier(dimension, &values) {
+            if place.is_none() && matcher.names_no_tier(dimension, &values) {
                 self.unknown_tiers.fetch_add(1, Ordering::Relaxed);
             }
             match matcher.lacks(dimension, &values) {
                 Some(field) if !optional(field) => return Asked::Lacks { field },
                 _ => {}
             }
-            let tier = place.map_or_else(Tier::default, |place| matching.tiers[dimension][place]);
-            let key = || Key { values: Arc::clone(&values), parts: Arc::clone(matcher.parts(dimension)), tier, place };
+            let key = || Key {
+                values: Arc::clone(&values),
+                parts: Arc::clone(matcher.parts(dimension)),
+                tier: place.map_or_else(Tier::default, |place| matching.tiers[dimension][place]),
+                place,
+            };
             keys.push(matcher.has_key(dimension, &values).then(key));
         }
         Asked::Limits(keys)
-    }
-
-    /// How many requests had a value of `tier_by` that names no tier. They were decided by the quotas
-    /// of the dimension.
-    #[must_use]
-    pub fn unknown_tiers(&self) -> u64 {
-        self.unknown_tiers.load(Ordering::Relaxed)
     }
 }
 
@@ -209,7 +254,7 @@ where
     }
 
     fn check(&self, policy: &Policy) -> Result<(), ApplyError> {
-        if Matcher::new(policy).fields() != &*self.fields {
+        if Matcher::new(policy).fields() != self.fields() {
             return Err(ApplyError::Fields);
         }
         self.limiter.check(policy)
@@ -217,13 +262,14 @@ where
 
     fn set(&self, policy: &Policy) -> Result<(), ApplyError> {
         self.limiter.set(policy)?;
-        self.matching.store(Arc::new(Matching::of(policy, |dimension, name| self.limiter.tier(dimension, name))));
+        let matching = Matching::of(policy, |dimension, name| self.limiter.tier(dimension, name));
+        self.requests.matching.store(Arc::new(matching));
         Ok(())
     }
 }
 
-impl<L: fmt::Debug> fmt::Debug for RequestLimiter<L> {
+impl fmt::Debug for Requests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestLimiter").field("limiter", &self.limiter).finish_non_exhaustive()
+        f.debug_struct("Requests").field("fields", &self.fields).finish_non_exhaustive()
     }
 }

@@ -40,7 +40,13 @@ fn a_request_matches_if_each_field_has_one_of_the_values() {
     for (condition, given, matches) in [
         ("path = \"/login\"", ("path", "/login"), true),
         ("path = \"/login\"", ("path", "/login?next=/"), true),
-        ("path = \"/login\"", ("path", "/login/"), false),
+        ("path = \"/login\"", ("path", "/login/"), true),
+        ("path = \"/login\"", ("path", "//x/.././%6cogin?a=/b"), true),
+        ("path = \"/a/b\"", ("path", "/a%2Fb"), false),
+        ("path = \"/ü\"", ("path", "/%C3%BC"), true),
+        ("path = \"/{any}\"", ("path", "/%C3"), true),
+        ("path = \"/\"", ("path", "/x/../.."), true),
+        ("path = \"/\"", ("path", ""), true),
         ("path = \"/login\"", ("path", "/LOGIN"), false),
         ("path = \"/login\"", ("method", "GET"), false),
         ("path = \"/users/{id}\"", ("path", "/users/7"), true),
@@ -138,9 +144,9 @@ fn each_tier_has_permits_of_its_own() {
     let admitted = |given: &[(&str, &str)]| (0..20).filter(|_| admits(&limiter, &policy, given)).count();
     assert_eq!(admitted(&[("user", "alice")]), 5);
     assert_eq!(admitted(&[("user", "alice"), ("plan", "pro")]), 7);
-    assert_eq!(limiter.unknown_tiers(), 0);
+    assert_eq!(limiter.requests().unknown_tiers(), 0);
     assert_eq!(admitted(&[("user", "bob"), ("plan", "gold")]), 5);
-    assert_eq!(limiter.unknown_tiers(), 20);
+    assert_eq!(limiter.requests().unknown_tiers(), 20);
 }
 
 #[test]
@@ -155,7 +161,7 @@ fn a_field_is_needed_only_where_its_dimension_is_asked() {
     assert_eq!(is_asked(ask(&limiter, &policy, &[client, ("path", "/")])), [false, true]);
     assert!(matches!(ask(&limiter, &policy, &[client, ("path", "/api/a")]), Asked::Lacks { field: 0 }));
     let optional = values(limiter.fields(), &policy, &[client, ("path", "/api/a")]);
-    assert_eq!(is_asked(limiter.ask_of(optional, |_| true)), [false, true]);
+    assert_eq!(is_asked(limiter.requests().ask(optional, |_| true)), [false, true]);
 }
 
 #[test]
@@ -221,6 +227,7 @@ fn mistakes_are_told_with_their_places() {
         ("match = { path = [] }", 4, 18, PolicyProblem::EmptyCondition { field: text("path") }),
         ("match = { path = [\"/a\", \"\"] }", 4, 25, of_match("path", MatchError::Empty)),
         ("match = { path = \"login\" }", 4, 18, of_match("path", MatchError::Path { value: text("login") })),
+        ("match = { path = \"/a/\" }", 4, 18, of_match("path", MatchError::Path { value: text("/a/") })),
         ("match = { path = \"/a/{*r}/b\" }", 4, 18, of_match("path", MatchError::Path { value: text("/a/{*r}/b") })),
         ("match = { method = \"get\" }", 4, 20, of_match("method", MatchError::Method { value: text("get") })),
         ("match = { host = \"a:80\" }", 4, 18, of_match("host", MatchError::Host { value: text("a:80") })),

@@ -3,7 +3,7 @@
 use core::slice::Iter;
 
 use actix_web::http::Uri;
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::{HOST, HeaderName, HeaderValue};
 use actix_web::{HttpMessage as _, HttpRequest};
 use tollgate_http::Peer;
 use tollgate_http::middleware::{Framework, HasExtension};
@@ -32,6 +32,11 @@ impl Framework for Actix {
 
     fn path(uri: &Uri) -> &str {
         uri.path()
+    }
+
+    fn host<'h>(head: &'h Head<'_>) -> Option<&'h str> {
+        let of_field = || head.headers.get(HOST)?.to_str().ok();
+        head.uri.host().or_else(of_field)
     }
 
     fn name(text: &str) -> Option<HeaderName> {

@@ -12,10 +12,16 @@ use super::gate::AskedWith;
 use super::gate::single::{Keys, Same};
 use super::key::Extracts;
 use super::key::extractors::JointKeys;
+#[cfg(feature = "policy")]
+use super::key::{Framework, PolicyKey};
 use super::key_error::KeyError;
 use super::limits::{Limits, OutcomeLater};
 use super::missing::Missing;
 use super::values::FieldValue;
+
+/// The keys of a request as a policy file names them.
+#[cfg(feature = "policy")]
+type PolicyKeys = Vec<Option<tollgate_policy::Key>>;
 
 /// A limiter that can be asked with the keys of an extractor `X`, in the framework `W`:
 /// - a [`DirectLimiter`](tollgate::DirectLimiter), without a key ([`NoKey`](tollgate::NoKey));
@@ -81,6 +87,26 @@ where
 
     fn find(extractor: &X, missing: &Missing<W::Key>, head: &W::Head<'_>) -> Result<Option<X::Found>, KeyError> {
         extractor.find(missing, head)
+    }
+}
+
+/// The limiter of a policy file, with the keys that the file names.
+#[cfg(feature = "policy")]
+impl<W, C, F> Gate<W, PolicyKey<W>> for JointLimiter<[tollgate_policy::Key], C, F>
+where
+    Self: 'static,
+    C: Clock,
+    F: Fingerprinter,
+    W: Framework<Name: Send + Sync> + Extracts<PolicyKey<W>, Key = PolicyKeys>,
+{
+    type Keys = PolicyKeys;
+
+    fn find(
+        extractor: &PolicyKey<W>,
+        missing: &Missing<PolicyKeys>,
+        head: &W::Head<'_>,
+    ) -> Result<Option<PolicyKeys>, KeyError> {
+        missing.resolve(W::extract(extractor, head))
     }
 }
 

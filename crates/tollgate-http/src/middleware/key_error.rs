@@ -30,6 +30,8 @@ enum Reason {
     NotSent,
     NotProvided,
     Malformed,
+    /// A rule of a policy denies the request.
+    Rule,
 }
 
 impl KeyError {
@@ -59,14 +61,20 @@ impl KeyError {
         Self { reason: Reason::Skipped, is_open: false }
     }
 
+    /// A rule of a policy denies the request, with 403, whatever its key is.
+    #[must_use]
+    pub const fn by_rule() -> Self {
+        Self { reason: Reason::Rule, is_open: false }
+    }
+
     /// Whether the key is missing, so that [`Missing`](super::Missing) decides.
     #[must_use]
     pub const fn is_missing(self) -> bool {
         matches!(self.reason, Reason::NotSent | Reason::NotProvided)
     }
 
-    /// The status code of the answer when the request is rejected: 500 for a matter of the set-up,
-    /// 400 otherwise.
+    /// The status code of the answer when the request is rejected: 500 for a matter of the set-up, 403
+    /// for a rule, 400 otherwise.
     #[must_use]
     pub const fn status(self) -> u16 {
         self.kind().status()
@@ -77,6 +85,7 @@ impl KeyError {
             Reason::NotProvided => DenialKind::KeyNotProvided,
             Reason::Skipped | Reason::NotSent => DenialKind::KeyNotSent,
             Reason::Malformed => DenialKind::KeyMalformed,
+            Reason::Rule => DenialKind::Rule,
         }
     }
 
@@ -145,6 +154,7 @@ impl fmt::Display for KeyError {
             Reason::NotProvided => {
                 "the server did not provide the key of the request: insert it into the extensions in outer middleware"
             }
+            Reason::Rule => "a rule of the policy denies the request",
             Reason::Malformed => "the client sent the key of the request twice, or it is too long",
         })
     }

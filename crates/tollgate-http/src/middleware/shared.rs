@@ -115,7 +115,8 @@ impl<W: Middleware + Extracts<X>, L: Gate<W, X>, X> Shared<W, L, X> {
     }
 
     fn without_key(&self, error: KeyError, head: &W::Head<'_>) -> Judgement<W, L, X> {
-        self.limits.unasked::<L::Keys>(Unasked::MissingKey);
+        let is_by_rule = error == KeyError::by_rule();
+        self.limits.unasked::<L::Keys>(if is_by_rule { Unasked::Rule } else { Unasked::MissingKey });
         if self.limits.overrules() {
             return Judgement::Skipped;
         }

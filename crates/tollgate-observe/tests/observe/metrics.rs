@@ -45,6 +45,7 @@ fn each_result_has_its_counter_from_the_start() {
         "deny_list",
         "skipped",
         "missing_key",
+        "rule",
     ] {
         let line = format!("tollgate_requests_total{{policy=\"api\",result=\"{result}\"}} 0");
         assert!(text.contains(&line), "{line} is not in\n{text}");

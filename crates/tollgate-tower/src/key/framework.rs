@@ -1,6 +1,6 @@
 //! [`Tower`]: the types of `http`, for what is the same in all frameworks.
 
-use http::header::ValueIter;
+use http::header::{HOST, ValueIter};
 use http::{Extensions, HeaderName, HeaderValue, Uri};
 use tollgate_http::Peer;
 use tollgate_http::middleware::{Framework, HasExtension};
@@ -29,6 +29,11 @@ impl Framework for Tower {
 
     fn path(uri: &Uri) -> &str {
         uri.path()
+    }
+
+    fn host<'h>(head: &'h Head<'_>) -> Option<&'h str> {
+        let of_field = || head.headers.get(HOST)?.to_str().ok();
+        head.uri.host().or_else(of_field)
     }
 
     fn name(text: &str) -> Option<HeaderName> {

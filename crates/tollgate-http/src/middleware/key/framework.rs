@@ -32,6 +32,9 @@ pub trait Framework: Sized + 'static {
     /// The path of a target.
     fn path(uri: &Self::Uri) -> &str;
 
+    /// The host of a request: of its target, else of its header field `host`, if it has one such.
+    fn host<'h>(head: &'h Self::Head<'_>) -> Option<&'h str>;
+
     /// The name with this text; `None` if no header field can have it.
     fn name(text: &str) -> Option<Self::Name>;
 

@@ -245,6 +245,38 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
         Ok(())
     }
 
+    /// Whether a dimension is in [shadow mode](crate::JointLimiterBuilder::shadow_dimension) by itself.
+    #[must_use]
+    pub fn is_shadow_dimension(&self, dimension: usize) -> bool {
+        self.check_dimension(dimension).is_ok() && self.engine.modes.get().is_some_and(|it| it.has_shadow(dimension))
+    }
+
+    /// Puts a dimension in [shadow mode](crate::JointLimiterBuilder::shadow_dimension), or ends that.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(u64,)>::builder().dimension("user", [Quota::per_minute(1)]);
+    /// let limiter = builder.build()?;
+    /// limiter.settings().set_shadow_dimension(0, true)?;
+    /// assert!((0..3).all(|_| limiter.try_acquire((7,)).is_ok_and(|decision| decision.is_admitted())));
+    /// limiter.settings().set_shadow_dimension(0, false)?;
+    /// assert!(limiter.try_acquire((7,))?.is_denied());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`] when there is no such dimension.
+    pub fn set_shadow_dimension(&self, dimension: usize, is_on: bool) -> Result<(), ChangeError> {
+        self.check_dimension(dimension)?;
+        // A limiter without modes has none in shadow mode.
+        if is_on || self.engine.modes.get().is_some() {
+            self.modes().set_shadow(dimension, is_on);
+        }
+        Ok(())
+    }
+
     /// Changes the answer to new keys at the key cap.
     ///
     /// ```

@@ -4,7 +4,7 @@
 use once_cell::race::OnceBox;
 
 use crate::counts::Tally;
-use crate::decision::{Decision, Shadowed};
+use crate::decision::{Decision, Denial, Shadowed};
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
 use crate::lists::Lists;
@@ -18,6 +18,8 @@ use crate::sync::plain::{AtomicU8, Ordering};
 pub(crate) struct ModeSettings {
     /// The percentage of keys for which the limit is enforced; all, if there is none.
     pub(crate) enforced_percent: Option<u8>,
+    /// The dimensions that are in shadow mode by themselves.
+    pub(crate) shadow_dimensions: Vec<usize>,
     /// Penalties, each with its dimension.
     pub(crate) penalties: Vec<(usize, Penalty)>,
     pub(crate) list_cap: Option<usize>,
@@ -27,14 +29,20 @@ impl ModeSettings {
     /// The modes of a limiter with this number of dimensions and up to `key_cap` keys; `None` if no
     /// mode was set.
     pub(crate) fn made(self, dimensions: usize, key_cap: usize) -> Result<OnceBox<Modes>, BuildError> {
-        let Self { enforced_percent, penalties, list_cap } = self;
+        let Self { enforced_percent, shadow_dimensions, penalties, list_cap } = self;
         let percent = enforced_percent.unwrap_or(100);
         if percent > 100 {
             return Err(BuildError::NoPercentage { percent: percent.into() });
         }
-        let any = percent < 100 || !penalties.is_empty() || list_cap.is_some();
+        let any = percent < 100 || !shadow_dimensions.is_empty() || !penalties.is_empty() || list_cap.is_some();
         let mut modes = Modes::none(dimensions);
         modes.enforce(percent);
+        for dimension in shadow_dimensions {
+            if dimension >= dimensions {
+                return Err(BuildError::NoSuchDimension { dimension, dimensions });
+            }
+            modes.set_shadow(dimension, true);
+        }
         for (dimension, penalty) in penalties {
             let entry =
                 modes.penalties.get_mut(dimension).ok_or(BuildError::NoSuchDimension { dimension, dimensions })?;
@@ -51,6 +59,8 @@ pub(crate) struct Modes {
     /// The percentage of the keys for which the limit is enforced: those whose [`part`] is below
     /// [`parts_below`]. The others are in shadow mode.
     enforced_percent: AtomicU8,
+    /// A bit for each dimension that is in shadow mode by itself.
+    shadow_dimensions: AtomicU8,
     /// The count of overruled denials. It is there if a key is in shadow mode or has been.
     overruled: OnceBox<Tally>,
     /// By dimension. Those that have been switched off are still there.
@@ -62,7 +72,49 @@ impl Modes {
     /// No mode, of a limiter with this number of dimensions.
     pub(crate) fn none(dimensions: usize) -> Self {
         let penalties = core::iter::repeat_with(OnceBox::new).take(dimensions).collect();
-        Self { enforced_percent: AtomicU8::new(100), overruled: OnceBox::new(), penalties, lists: None }
+        Self {
+            enforced_percent: AtomicU8::new(100),
+            shadow_dimensions: AtomicU8::new(0),
+            overruled: OnceBox::new(),
+            penalties,
+            lists: None,
+        }
+    }
+
+    /// Begins or ends the shadow mode of one dimension.
+    pub(crate) fn set_shadow(&self, dimension: usize, is_on: bool) {
+        let bit = 1 << dimension;
+        // Nothing is read by it but itself, and the tally is made by whoever is first.
+        if is_on {
+            self.overruled.get_or_init(|| Box::new(Tally::new()));
+            self.shadow_dimensions.fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.shadow_dimensions.fetch_and(!bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a dimension is in shadow mode by itself.
+    pub(crate) fn has_shadow(&self, dimension: usize) -> bool {
+        self.shadow_dimensions.load(Ordering::Relaxed) & (1 << dimension) != 0
+    }
+
+    /// Takes the keys away that deny, if their dimensions are in shadow mode by themselves and others
+    /// are left to ask.
+    pub(crate) fn leave_shadow(&self, denial: Denial, keys: &mut [Option<Fingerprint>]) -> bool {
+        let others = |dimension: usize| denial.violated().all(|violated| violated != dimension);
+        let are_left = keys.iter().enumerate().any(|(dimension, key)| key.is_some() && others(dimension));
+        let leaves = are_left && denial.violated().all(|dimension| self.has_shadow(dimension));
+        for dimension in denial.violated().filter(|_| leaves) {
+            keys[dimension] = None;
+        }
+        leaves
+    }
+
+    /// Counts a denial that is not heeded.
+    pub(crate) fn count_overruled(&self) {
+        if let Some(overruled) = self.overruled.get() {
+            overruled.count(false);
+        }
     }
 
     /// Enforces the limit for this percentage of the keys.
@@ -107,7 +159,10 @@ impl Modes {
     /// The dimensions of these keys that are in shadow mode.
     pub(crate) fn shadowed(&self, keys: &[Option<Fingerprint>]) -> Shadowed {
         let enforced = parts_below(self.enforced_percent());
-        Shadowed::of(|dimension| matches!(keys.get(dimension), Some(&Some(key)) if part(key) >= enforced))
+        Shadowed::of(|dimension| match keys.get(dimension) {
+            Some(&Some(key)) => part(key) >= enforced || self.has_shadow(dimension),
+            _ => false,
+        })
     }
 
     /// The decision to return. If each of the keys that deny is in shadow mode, the denial becomes an
@@ -119,8 +174,8 @@ impl Modes {
         if !denial.violated().all(|dimension| shadowed.has(dimension)) {
             return decision;
         }
-        if let Some(overruled) = self.overruled.get().filter(|_| !peeks) {
-            overruled.count(false);
+        if !peeks {
+            self.count_overruled();
         }
         decision.overrule()
     }

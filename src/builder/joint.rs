@@ -142,6 +142,31 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         /// ```
         pub fn enforced_percent(percent: u8) { settings.modes.enforced_percent = Some(percent) }
 
+        /// Puts this dimension in shadow mode: a request that only such dimensions deny is admitted, and
+        /// the other dimensions charge it. So a new limit is tried out beside those in force.
+        ///
+        /// A dimension that denies is not charged. Its denial is
+        /// [`Admission::overruled`](crate::Admission::overruled), unless a leaky queue delays the
+        /// request, and counts in [`Counts::overruled`](crate::Counts::overruled).
+        ///
+        /// ```
+        /// use tollgate::{JointLimiter, Quota};
+        ///
+        /// let builder = JointLimiter::<(&str, &str)>::builder().dimension("tenant", [Quota::per_minute(3)]);
+        /// let builder = builder.dimension("new: by user", [Quota::per_minute(1)]).shadow_dimension(1);
+        /// let limiter = builder.build()?;
+        /// let overruled = || limiter.try_acquire(("acme", "alice")).map(|decision| decision.into_result());
+        /// assert_eq!(overruled()?.map(|admission| admission.overruled()), Ok(None));
+        /// for _ in 0..2 {
+        ///     let admission = overruled()??;
+        ///     assert_eq!(admission.overruled().map(|denial| denial.dimension()), Some(1));
+        ///     assert!(admission.is_counted(), "by the tenant");
+        /// }
+        /// assert!(overruled()?.is_err(), "the tenant has had three");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn shadow_dimension(dimension: usize) { settings.modes.shadow_dimensions.push(dimension) }
+
         /// Blocks keys of this dimension for a time after too many denials; no penalty by default.
         /// Dimensions are counted from zero, in the order in which they were added. [`Penalty`] has
         /// the rules and the cost. With several dimensions:
@@ -251,7 +276,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
     /// - A quota is not [valid](Quota::validate) or counts denied requests.
     /// - A dimension has no quota, more than eight, or several of which one is not a sliding window
     ///   log.
-    /// - A penalty is not valid, or its dimension or that of a tier does not exist.
+    /// - A penalty is not valid, or its dimension, that of a tier, or one in shadow mode does not exist.
     /// - There are more than 16 dimensions and tiers, two tiers of a dimension have one name, or a name
     ///   is empty.
     /// - The key cap or the list cap is zero or too large.

@@ -242,6 +242,16 @@ impl Admission {
         }
     }
 
+    /// This admission by some dimensions, where others deny that are in shadow mode. A delay matters
+    /// more than that denial.
+    pub(crate) const fn beside(self, denial: Denial) -> Self {
+        match self.0 {
+            AdmissionKind::Charge { delay_ns: 0 } => Self(AdmissionKind::Overruled(denial.beside_a_charge())),
+            AdmissionKind::Uncharged => Self(AdmissionKind::Overruled(denial)),
+            AdmissionKind::Charge { .. } | AdmissionKind::Overruled(_) => self,
+        }
+    }
+
     /// The time after which the request may go on. Only a [leaky queue](crate::Quota::leaky_queue)
     /// delays requests; for every other algorithm it is zero.
     ///
@@ -271,7 +281,8 @@ impl Admission {
     /// Limiters in process admit requests without a charge in three cases: at the key cap under
     /// [`AtKeyCap::Admit`](crate::AtKeyCap::Admit), with a key on the [allow
     /// list](crate::Limiter::allow), and in place of a denial in [shadow
-    /// mode](crate::LimiterBuilder::shadow).
+    /// mode](crate::LimiterBuilder::shadow). In place of a denial by a [dimension in shadow
+    /// mode](crate::JointLimiterBuilder::shadow_dimension) the other dimensions charge.
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -284,7 +295,11 @@ impl Admission {
     /// ```
     #[must_use]
     pub const fn is_counted(&self) -> bool {
-        matches!(self.0, AdmissionKind::Charge { .. })
+        match self.0 {
+            AdmissionKind::Charge { .. } => true,
+            AdmissionKind::Overruled(denial) => denial.is_beside_a_charge(),
+            AdmissionKind::Uncharged => false,
+        }
     }
 
     /// The denial that [shadow mode](crate::LimiterBuilder::shadow) replaced by this admission.

@@ -49,6 +49,8 @@ pub struct Denial {
     violated: u8,
     /// A bit for each of these dimensions whose quota denies for a time.
     by_quota: u8,
+    /// Whether it is overruled, and other dimensions have charged.
+    is_beside_a_charge: bool,
     /// The number of the [`NamedQuotas`](super::NamedQuotas), from one on.
     pub(super) named: u16,
 }
@@ -57,9 +59,18 @@ impl Denial {
     /// The wait of a request that can never succeed. Other waits are less than 2^62.
     pub(crate) const NEVER: u64 = u64::MAX;
 
+    /// The same denial, where other dimensions have charged.
+    pub(crate) const fn beside_a_charge(self) -> Self {
+        Self { is_beside_a_charge: true, ..self }
+    }
+
+    pub(crate) const fn is_beside_a_charge(self) -> bool {
+        self.is_beside_a_charge
+    }
+
     pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, quota: u8) -> Self {
         let by_quota = matches!(reason, DenialReason::Quota) as u8;
-        Self { retry_after_ns, reason, quota, dimension: 0, violated: 1, by_quota, named: 0 }
+        Self { retry_after_ns, reason, quota, dimension: 0, violated: 1, by_quota, is_beside_a_charge: false, named: 0 }
     }
 
     /// A denial by quotas: for limiters that decide elsewhere, such as on a store. This quota of this

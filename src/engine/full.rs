@@ -103,12 +103,42 @@ impl<C: Clock, F> Engine<C, F> {
             self.count(status.decision);
             return status;
         };
-        let mut status = self.by_modes(modes, keys, request, refundable);
+        let mut status = self.beside_shadow(modes, keys, request, refundable);
         if !request.peeks {
             self.count(status.decision);
         }
         status.decision = modes.show(status.decision, keys, request.peeks);
         status
+    }
+
+    /// The answer of all dimensions. If only dimensions deny that are in shadow mode by themselves, the
+    /// answer of the others, which charge as if those were not there.
+    fn beside_shadow(
+        &self,
+        modes: &Modes,
+        keys: &[Option<Fingerprint>],
+        request: Request,
+        mut refundable: Option<&mut Vec<Refundable>>,
+    ) -> Status {
+        let mut asked = Together::default();
+        let asked = &mut asked[..keys.len()];
+        asked.copy_from_slice(keys);
+        let mut overruled = None;
+        // Each round asks fewer keys.
+        loop {
+            let mut status = self.by_modes(modes, asked, request, refundable.as_deref_mut());
+            match (status.decision, overruled) {
+                (Decision::Denied(denial), _) if modes.leave_shadow(denial, asked) => overruled = Some(denial),
+                (Decision::Admitted(admission), Some(denial)) => {
+                    if !request.peeks {
+                        modes.count_overruled();
+                    }
+                    status.decision = Decision::Admitted(admission.beside(denial));
+                    return status;
+                }
+                _ => return status,
+            }
+        }
     }
 
     /// The answer that such a request would get.

@@ -14,6 +14,7 @@ mod own_quotas_at_cap_against_oracle;
 mod refused_against_oracle;
 mod reservations_against_oracle;
 mod reservations_by_clocks_that_go_back;
+mod shadow_dimensions;
 mod statuses;
 mod strategies;
 mod tiers;

@@ -72,10 +72,10 @@ pub use find::Gate;
 pub use gate::joint::JointKey;
 pub use gate::{AskedWith, AtOnce};
 pub use inner::Options;
-pub use key::extractors::{self, *};
-pub use key::{CLIENT_IN_WORDS, ClientIp, Extractor, Extracts, Framework, HasExtension, Header};
 #[cfg(feature = "policy")]
 pub use key::PolicyKey;
+pub use key::extractors::{self, *};
+pub use key::{CLIENT_IN_WORDS, ClientIp, Extractor, Extracts, Framework, HasExtension, Header};
 pub use key_error::KeyError;
 pub use limits::{Denied, Limits, Outcome, OutcomeLater};
 pub use missing::Missing;

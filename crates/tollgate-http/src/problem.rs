@@ -97,10 +97,7 @@ impl DenialKind {
 
     /// Whether the limiter has denied the request. Otherwise it was not asked, or did not decide.
     const fn is_of_limiter(self) -> bool {
-        !matches!(
-            self,
-            Self::Rule | Self::KeyNotSent | Self::KeyMalformed | Self::KeyNotProvided | Self::Undecided
-        )
+        !matches!(self, Self::Rule | Self::KeyNotSent | Self::KeyMalformed | Self::KeyNotProvided | Self::Undecided)
     }
 
     /// The code of `grpc-status`: `RESOURCE_EXHAUSTED`, `PERMISSION_DENIED` for the deny list and rules,

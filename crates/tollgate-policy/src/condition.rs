@@ -180,7 +180,11 @@ fn path(text: &str) -> Result<Router<()>, MatchError> {
     let mut router = Router::new();
     // A slash that ends a path does not count.
     let can_match = text.starts_with('/') && (text == "/" || !text.ends_with('/')) && !text.contains(['?', '#']);
-    if can_match && router.insert(text, ()).is_ok() { Ok(router) } else { Err(MatchError::Path { value: text.to_owned() }) }
+    if can_match && router.insert(text, ()).is_ok() {
+        Ok(router)
+    } else {
+        Err(MatchError::Path { value: text.to_owned() })
+    }
 }
 
 /// The path of a target in its normal form: without its query, decoded, without `.`, `..`, empty

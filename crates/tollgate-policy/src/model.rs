@@ -122,6 +122,9 @@ impl Policy {
             if let Some(penalty) = dimension.penalty {
                 builder = builder.penalty(at, penalty);
             }
+            if dimension.shadow {
+                builder = builder.shadow_dimension(at);
+            }
             for tier in dimension.limited_tiers() {
                 builder = builder.tier(at, tier.name.clone(), tier.quotas.iter().copied());
             }
@@ -169,7 +172,11 @@ impl Policy {
         if let Some(key_cap) = self.key_cap {
             builder = builder.key_cap(key_cap);
         }
-        Ok(builder.at_key_cap(self.at_key_cap.unwrap_or_default()).enforced_percent(self.enforced()))
+        Ok(builder.at_key_cap(self.at_key_cap.unwrap_or_default()).enforced_percent(if dimension.shadow {
+            0
+        } else {
+            self.enforced()
+        }))
     }
 
     /// The dimension of this name.
@@ -422,7 +429,7 @@ impl Dimension {
     /// Whether the keys of a request alone say by which quotas it is decided.
     fn is_by_keys(&self) -> bool {
         let tiers_are = self.tiers.iter().all(|tier| tier.matches.is_any() && !tier.quotas.is_empty());
-        self.matches.is_any() && self.tier_by.is_none() && !self.shadow && tiers_are
+        self.matches.is_any() && self.tier_by.is_none() && tiers_are
     }
 
     /// The penalty for keys that are denied too often, if the dimension has one.

@@ -171,7 +171,6 @@ fn a_limiter_that_does_not_see_requests_refuses_such_a_policy() {
     for text in [
         format!("{rule}{}", dimension("user", "")),
         dimension("user", "match = { path = \"/\" }"),
-        dimension("user", "shadow = true"),
         dimension("user", "tier_by = \"plan\"") + tier + QUOTA,
         dimension("user", "") + tier + "unlimited = true\n",
         dimension("user", "") + tier + "match = { path = \"/\" }\n" + QUOTA,

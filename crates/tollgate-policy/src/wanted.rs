@@ -42,9 +42,11 @@ impl<'a> Wanted<'a> {
         if percent < settings.enforced_percent() {
             settings.set_enforced_percent(percent).map_err(refused)?;
         }
+        self.each_of(|it| it.shadow, |at| settings.set_shadow_dimension(at, true))?;
         self.each(|at, it| settings.set_quotas(at, &it.quotas).map_err(Box::new))?;
         self.each_tier(settings, |tier, quotas| settings.set_quotas_of_tier(tier, quotas).map_err(Box::new))?;
         self.each(|at, it| settings.set_penalty(at, it.penalty).map_err(Box::new))?;
+        self.each_of(|it| !it.shadow, |at| settings.set_shadow_dimension(at, false))?;
         settings.set_at_key_cap(self.policy.at_key_cap.unwrap_or_default());
         settings.set_enforced_percent(percent).map_err(refused)
     }
@@ -64,6 +66,15 @@ impl<'a> Wanted<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Does this with each of these dimensions. An error names it.
+    fn each_of(
+        &self,
+        is_one: impl Fn(&Dimension) -> bool,
+        change: impl Fn(usize) -> Result<(), ChangeError>,
+    ) -> Result<(), ApplyError> {
+        self.each(|at, it| if is_one(it) { change(at).map_err(Box::new) } else { Ok(()) })
     }
 
     /// Does this with each dimension. An error names it.

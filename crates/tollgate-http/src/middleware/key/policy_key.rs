@@ -78,11 +78,7 @@ impl<W: Framework> PolicyKey<W> {
     /// The value of a field, by a function of the head; `None` for a request that lacks it. A name that
     /// the policy does not have is left alone.
     #[must_use]
-    pub fn field(
-        self,
-        name: &str,
-        value: impl Fn(&W::Head<'_>) -> Option<String> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn field(self, name: &str, value: impl Fn(&W::Head<'_>) -> Option<String> + Send + Sync + 'static) -> Self {
         let mut value = Some(Source::Function(Arc::new(value)));
         let named = self.requests.fields().iter().zip(self.sources.iter());
         let sources = named.map(|(field, source)| match value.take_if(|_| field == name) {

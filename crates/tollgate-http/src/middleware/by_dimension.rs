@@ -99,12 +99,13 @@ impl<V> ByDimension<V> {
     }
 
     /// The dimension and the quota that decide the wait of a denial, also of one that shadow mode
-    /// overruled. `None` if no quota does.
+    /// overruled, of the limiter or of that dimension. `None` if no quota does.
     #[must_use]
     pub fn decides(&self) -> Option<(usize, usize)> {
         match &self.verdict {
             Verdict::Refused(refusal) | Verdict::Overruled(refusal) => refusal.decides,
-            Verdict::Admitted(_) | Verdict::Uncounted => None,
+            Verdict::Admitted(granted) => granted.overruled.map(|(dimension, quota)| (dimension.into(), quota.into())),
+            Verdict::Uncounted => None,
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod joint;
 pub(super) mod single;
 
+use core::cmp::Reverse;
 use core::future::Future;
 use core::pin::Pin;
 use core::time::Duration;
@@ -133,16 +134,17 @@ pub enum Verdict {
 
 impl Verdict {
     /// The verdict of a decided request. Its permits are not refunded.
-    pub(crate) fn of(status: &Status, tell: Tell) -> Self {
+    pub(crate) fn of(status: &Status, tell: Tell, hidden: Hidden) -> Self {
         match status.decision() {
             Decision::Admitted(admission) if admission.is_counted() => {
-                Self::Admitted(Granted { left: Items::left(status, tell), receipt: None })
+                let overruled = admission.overruled().map(|it| (octet(it.dimension()), octet(it.quota())));
+                Self::Admitted(Granted { left: Items::left(status, tell, hidden), receipt: None, overruled })
             }
             Decision::Admitted(admission) => match admission.overruled() {
                 Some(denial) => Self::Overruled(Refusal::by(&denial, || Items::marked(status))),
                 None => Self::Uncounted,
             },
-            Decision::Denied(denial) => Refusal::of(&denial, || Items::marked(status)),
+            Decision::Denied(denial) => Refusal::of(&denial, || Items::marked(status).without(hidden)),
         }
     }
 }
@@ -154,6 +156,25 @@ pub struct Granted {
     pub(crate) left: Option<Items>,
     /// For permits that may be refunded. Boxed, because it moves with each verdict.
     pub(crate) receipt: Option<Box<Receipt>>,
+    /// The dimension and the quota that would have denied it, but for the shadow mode of the dimension.
+    pub(crate) overruled: Option<(u8, u8)>,
+}
+
+/// The dimensions in shadow mode, of which no answer tells: a bit for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hidden(u8);
+
+impl Hidden {
+    pub(crate) const NONE: Self = Self(0);
+
+    /// The dimensions for which it is so.
+    pub(crate) fn of(dimensions: usize, is_hidden: impl Fn(usize) -> bool) -> Self {
+        Self((0..dimensions).filter(|at| is_hidden(*at)).fold(0, |all, at| all | 1 << at))
+    }
+
+    pub(crate) const fn has(self, dimension: usize) -> bool {
+        self.0 & (1 << dimension) != 0
+    }
 }
 
 /// Why a request is denied.
@@ -211,12 +232,25 @@ impl Items {
     pub(crate) const NONE: Self = Self::Several(Vec::new());
 
     /// The items to show of a status.
-    pub(crate) fn left(status: &Status, tell: Tell) -> Option<Self> {
+    pub(crate) fn left(status: &Status, tell: Tell, hidden: Hidden) -> Option<Self> {
+        let shown = || status.quotas().filter(|quota| !hidden.has(quota.dimension()));
         match tell {
             Tell::Nothing => None,
-            Tell::Tightest => Some(Self::One(status.tightest()?.into())),
-            Tell::All => Some(status.quotas().map(Item::from).collect()),
+            Tell::Tightest if hidden == Hidden::NONE => Some(Self::One(status.tightest()?.into())),
+            Tell::Tightest => {
+                let tightest = shown().min_by_key(|quota| (quota.remaining(), Reverse(quota.next_after())));
+                Some(Self::One(tightest?.into()))
+            }
+            Tell::All => Some(shown().map(Item::from).collect()),
         }
+    }
+
+    /// The same without those of hidden dimensions.
+    fn without(self, hidden: Hidden) -> Self {
+        if hidden == Hidden::NONE {
+            return self;
+        }
+        self.iter().filter(|item| !hidden.has(item.dimension())).copied().collect()
     }
 
     /// The quotas that a status marks as violated.

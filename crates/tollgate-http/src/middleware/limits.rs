@@ -237,11 +237,11 @@ impl<L, V: FieldValue> Inner<L, V> {
     {
         match verdict {
             Verdict::Uncounted | Verdict::Overruled(_) => Outcome::Admitted(None),
-            Verdict::Admitted(Granted { left, receipt: Some(receipt) }) => {
+            Verdict::Admitted(Granted { left, receipt: Some(receipt), .. }) => {
                 let loan = Loan::new(Arc::clone(this), *receipt, left, keys, refund_unanswered);
                 Outcome::Admitted(Some(Charge { state: State::Loan(Box::new(loan)) }))
             }
-            Verdict::Admitted(Granted { left, receipt: None }) => {
+            Verdict::Admitted(Granted { left, receipt: None, .. }) => {
                 let told = left.and_then(|left| this.told(&keys, &left));
                 Outcome::Admitted(told.map(|told| Charge { state: State::Told(told) }))
             }

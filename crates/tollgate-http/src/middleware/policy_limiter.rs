@@ -10,7 +10,7 @@ use tollgate::{Clock, Decision, JointError, Quota, Receipt, Status, Unasked};
 use tollgate_redis::{AcquireError, Decided, PolicyLimiter, StoreError, StoreKeys};
 
 use super::gate::joint::JointKey;
-use super::gate::{Items, Later, Refusal, Request, Tell, Verdict, sealed};
+use super::gate::{Hidden, Items, Later, Refusal, Request, Tell, Verdict, sealed};
 use crate::problem::{DenialKind, Problem};
 
 impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dimensions, C> {
@@ -74,7 +74,7 @@ impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dime
 
 fn verdict(status: Result<Decided<Status>, StoreError>, tell: Tell) -> Verdict {
     match status {
-        Ok(status) => Verdict::of(&status, tell),
+        Ok(status) => Verdict::of(&status, tell, Hidden::NONE),
         Err(StoreError::CostExceedsLimit { .. }) => Refusal::cost(),
         Err(StoreError::WrongKeys { .. }) => Refusal::without_wait(DenialKind::KeyNotSent),
         Err(_) => undecided(),

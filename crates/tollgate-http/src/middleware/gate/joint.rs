@@ -9,7 +9,7 @@ use tollgate::{
 };
 
 use super::super::each_tuple::each_tuple;
-use super::{Granted, Items, Refusal, Request, Tell, Verdict, sealed};
+use super::{Granted, Hidden, Items, Refusal, Request, Tell, Verdict, sealed};
 use crate::problem::DenialKind;
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
@@ -84,19 +84,19 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     fn decide(&self, keys: &K, request: Request) -> Verdict {
         if request.is_peek {
             let status = self.peek_reserve(keys.refs(), request.cost);
-            return status.map_or_else(undecided, |status| Verdict::of(&status, request.tell));
+            return status.map_or_else(undecided, |status| Verdict::of(&status, request.tell, hidden(self)));
         }
         if request.refundable || queues(self).next().is_some() {
             return reserve(self, keys, request);
         }
         match self.try_acquire_n_status(keys.refs(), request.cost) {
-            Ok(status) => Verdict::of(&status, request.tell),
+            Ok(status) => Verdict::of(&status, request.tell, hidden(self)),
             Err(error) => undecided(error),
         }
     }
 
     fn left(&self, keys: &K, tell: Tell) -> Option<Items> {
-        self.peek_reserve(keys.refs(), 1).ok().and_then(|status| Items::left(&status, tell))
+        self.peek_reserve(keys.refs(), 1).ok().and_then(|status| Items::left(&status, tell, hidden(self)))
     }
 
     fn each_quotas<'a>(&'a self, keys: &K, mut each: impl FnMut(Option<&'a str>, Arc<[Quota]>)) {
@@ -104,7 +104,8 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
         let own = if self.keys_may_have_quotas() { self.quotas_of(keys.refs()).ok() } else { None };
         for (dimension, (name, of_all)) in self.dimensions().enumerate() {
             let own = own.as_ref().and_then(|own| own.get(dimension)?.clone());
-            each(Some(name), if keys.asks(dimension) { own.unwrap_or(of_all) } else { Arc::default() });
+            let is_shown = keys.asks(dimension) && !self.settings().is_shadow_dimension(dimension);
+            each(Some(name), if is_shown { own.unwrap_or(of_all) } else { Arc::default() });
         }
     }
 
@@ -133,21 +134,28 @@ where
     F: Fingerprinter,
 {
     match limiter.reserve(keys.refs(), request.cost) {
-        Ok(reservation) => match Verdict::of(reservation.status(), request.tell) {
-            Verdict::Admitted(Granted { left, .. }) => {
+        Ok(reservation) => match Verdict::of(reservation.status(), request.tell, hidden(limiter)) {
+            Verdict::Admitted(Granted { left, overruled, .. }) => {
                 let receipt = reservation.commit();
-                Verdict::Admitted(Granted { left, receipt: request.refundable.then(|| Box::new(receipt)) })
+                let receipt = request.refundable.then(|| Box::new(receipt));
+                Verdict::Admitted(Granted { left, receipt, overruled })
             }
             other => other,
         },
         Err(ReserveError::Denied(denial)) => {
             let violated = |now: Status| Items::violated(&now, &denial, request.cost);
             let now = || limiter.peek_reserve(keys.refs(), request.cost);
-            Refusal::of(&denial, || now().map_or(Items::NONE, violated))
+            Refusal::of(&denial, || now().map_or(Items::NONE, violated).without(hidden(limiter)))
         }
         Err(ReserveError::Joint(error)) => undecided(error),
         Err(_) => Refusal::cost(),
     }
+}
+
+/// The dimensions in shadow mode.
+fn hidden<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter>(limiter: &JointLimiter<D, C, F>) -> Hidden {
+    let settings = limiter.settings();
+    Hidden::of(limiter.dimensions().len(), |dimension| settings.is_shadow_dimension(dimension))
 }
 
 /// The limiter has an error.

@@ -10,7 +10,7 @@ use tollgate::{
     ReserveError, Status, Unasked,
 };
 
-use super::{Granted, Item, Items, Refusal, Request, Tell, Verdict, sealed};
+use super::{Granted, Hidden, Item, Items, Refusal, Request, Tell, Verdict, sealed};
 
 impl<K: Key, X, C: Clock, F: Fingerprinter> sealed::Ask<X> for Limiter<K, C, F>
 where
@@ -104,14 +104,14 @@ where
         }
         // By reference: a status is large.
         let Ok(status) = &self.limiter.acquire_status_by(self.key(), request.cost) else { return Refusal::cost() };
-        Verdict::of(status, request.tell)
+        Verdict::of(status, request.tell, Hidden::NONE)
     }
 
     /// Decides where no permits left are shown.
     fn decide_only(&self, request: Request) -> Verdict {
         match self.limiter.acquire_by(self.key(), request.cost) {
             Ok(Decision::Admitted(admission)) if admission.is_counted() => {
-                Verdict::Admitted(Granted { left: None, receipt: None })
+                Verdict::Admitted(Granted { left: None, receipt: None, overruled: None })
             }
             Ok(Decision::Admitted(_)) => Verdict::Uncounted,
             Ok(Decision::Denied(denial)) => Refusal::of(&denial, || self.one_violated(&denial, request.cost)),
@@ -137,7 +137,7 @@ where
             Ok((status, receipt)) => match status.decision() {
                 Decision::Admitted(admission) if admission.is_counted() => {
                     let receipt = request.refundable.then(|| Box::new(receipt));
-                    Verdict::Admitted(Granted { left: Items::left(&status, request.tell), receipt })
+                    Verdict::Admitted(Granted { left: Items::left(&status, request.tell, Hidden::NONE), receipt, overruled: None })
                 }
                 _ => Verdict::Uncounted,
             },
@@ -148,7 +148,7 @@ where
 
     /// The permits left now.
     fn left(&self, tell: Tell) -> Option<Items> {
-        self.peek(1).ok().and_then(|status| Items::left(&status, tell))
+        self.peek(1).ok().and_then(|status| Items::left(&status, tell, Hidden::NONE))
     }
 
     fn key(&self) -> Lent<'_, K, X> {

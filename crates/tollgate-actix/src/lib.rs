@@ -19,6 +19,8 @@ pub use denied::Denied;
 pub use failed::LimitedError;
 pub use future::ResponseFuture;
 pub use handler::{Charge, Fields, Rejected};
+#[cfg(feature = "policy")]
+pub use key::PolicyKey;
 pub use key::{
     Actix, ClientIp, Head, Header, KeyExtractor, MatchedRoute, PathKey, Route, from_head, header, matched_path,
 };

@@ -5,6 +5,8 @@
 pub mod checker;
 pub mod clients;
 pub mod clocks;
+#[cfg(feature = "policy")]
+pub mod corpus;
 pub mod driver;
 pub mod facade;
 #[cfg(any(feature = "fuzz", feature = "policy"))]

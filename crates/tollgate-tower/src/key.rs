@@ -10,6 +10,8 @@ mod route;
 pub use extractor::KeyExtractor;
 pub use framework::Tower;
 pub use head::Head;
+#[cfg(feature = "policy")]
+pub use of_http::PolicyKey;
 pub use of_http::{ClientIp, Header, PathKey, from_head, header};
 #[cfg(feature = "axum")]
 pub use route::{MatchedRoute, Route, matched_path};

@@ -22,6 +22,8 @@ pub use body::ResponseBody;
 pub use client::Client;
 pub use future::ResponseFuture;
 pub use handler::{Charge, Fields, Rejected};
+#[cfg(feature = "policy")]
+pub use key::PolicyKey;
 pub use key::{ClientIp, Head, Header, KeyExtractor, PathKey, Tower, from_head, header};
 #[cfg(feature = "axum")]
 pub use key::{MatchedRoute, Route, matched_path};

@@ -3,6 +3,8 @@
 mod bodies;
 mod charges;
 mod connections;
+#[cfg(feature = "policy")]
+mod corpus;
 mod errors;
 mod exact;
 mod from_actix_governor;

@@ -2,6 +2,7 @@
 
 mod applied;
 mod clients;
+mod corpus;
 mod enforced;
 mod examples;
 mod fuzz_corpus;

@@ -89,4 +89,38 @@ use super::head::Head;
 /// ```
 pub type ClientIp = middleware::ClientIp<Tower>;
 
+/// The keys of a request as a policy file names them: its fields, rules, matches and tiers.
+/// [`PolicyKey`](middleware::PolicyKey) has the rules. (Feature `policy`.)
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate_policy::Policy;
+/// use tollgate_tower::{PolicyKey, RateLimitLayer};
+///
+/// let policy = Policy::from_toml(r#"
+///     [[rule]]
+///     match = { path = "/health" }
+///     action = "admit"
+///
+///     [[dimension]]
+///     name = "tenant"
+///     quota = [{ limit = 100, per = "1m" }]
+///     tier_by = "header.x-plan"
+///
+///     [[dimension.tier]]
+///     name = "premium"
+///     quota = [{ limit = 1000, per = "1m" }]
+/// "#)?;
+/// let limiter = policy.request_limiter()?;
+/// let key = PolicyKey::new(&limiter).field("tenant", |head| {
+///     let host = head.headers.get("host")?.to_str().ok()?;
+///     host.split('.').next().map(str::to_owned)
+/// });
+/// let layer = RateLimitLayer::new(Arc::clone(limiter.limiter())).key(key);
+/// # let _ = layer;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "policy")]
+pub type PolicyKey = middleware::PolicyKey<Tower>;
+
 tollgate_http::extractors!(HeaderName, RateLimitLayer, in "tollgate_tower" for Tower);

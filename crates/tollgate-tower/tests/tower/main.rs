@@ -1,6 +1,8 @@
 //! The layers in front of services in the same process, and in real servers on loopback.
 
 mod common;
+#[cfg(feature = "policy")]
+mod corpus;
 mod grpc;
 mod layer;
 mod no_allocation;

@@ -137,7 +137,11 @@ where
             Ok((status, receipt)) => match status.decision() {
                 Decision::Admitted(admission) if admission.is_counted() => {
                     let receipt = request.refundable.then(|| Box::new(receipt));
-                    Verdict::Admitted(Granted { left: Items::left(&status, request.tell, Hidden::NONE), receipt, overruled: None })
+                    Verdict::Admitted(Granted {
+                        left: Items::left(&status, request.tell, Hidden::NONE),
+                        receipt,
+                        overruled: None,
+                    })
                 }
                 _ => Verdict::Uncounted,
             },

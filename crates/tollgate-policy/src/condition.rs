@@ -21,7 +21,7 @@ pub(crate) enum Test {
     /// A host: one of these names, or a name under one of these.
     Hosts { names: HashSet<Box<str>>, under: Vec<Box<str>> },
     /// A client in one of these networks.
-    Networks(JointPrefixSet<IpNet>),
+    Networks(Box<JointPrefixSet<IpNet>>),
 }
 
 /// Why a value of a match is none.
@@ -33,7 +33,7 @@ pub(crate) enum Test {
 /// let text = format!("{dimension}quota = [{{ limit = 5, per = \"1m\" }}]");
 /// let error = Policy::from_toml(&text).unwrap_err();
 /// let PolicyProblem::Match { error, .. } = error.problem() else { panic!("{error}") };
-/// assert_eq!(error, &MatchError::Path { value: "login".into() });
+/// assert_eq!(**error, MatchError::Path { value: "login".into() });
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -142,8 +142,8 @@ impl Test {
             }
             (Self::Hosts { names, under }, Value::Text(host)) => {
                 let host = host_name(host);
-                let is_under = |under: &Box<str>| host.strip_suffix(&**under).is_some_and(|rest| !rest.is_empty());
-                names.contains(&*host) || under.iter().any(is_under)
+                let is_under = |under: &str| host.strip_suffix(under).is_some_and(|rest| !rest.is_empty());
+                names.contains(&*host) || under.iter().any(|under| is_under(under))
             }
             // A client that is no address is in no network.
             _ => false,
@@ -257,7 +257,7 @@ fn networks(values: &[Box<str>]) -> Result<Test, (usize, MatchError)> {
         }
         networks.insert(network);
     }
-    Ok(Test::Networks(networks))
+    Ok(Test::Networks(networks.into()))
 }
 
 /// The network with this text. IPv4 in IPv6 is IPv4.

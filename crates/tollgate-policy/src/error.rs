@@ -171,9 +171,9 @@ pub enum PolicyProblem {
         /// The field.
         field: String,
         /// The reason.
-        error: MatchError,
+        error: Box<MatchError>,
         /// The file with the value and its line, if it is not the policy.
-        line: Option<(PathBuf, usize)>,
+        line: Option<Box<(PathBuf, usize)>>,
     },
     /// A file with the values of a `match` can't be read.
     List {
@@ -258,8 +258,8 @@ impl fmt::Display for PolicyProblem {
             Self::EmptyMatch => f.write_str("`match` has no condition: add one, or leave it out to match all requests"),
             Self::EmptyCondition { field } => write!(f, "`{field}` has no value to match: add one, or leave it out"),
             Self::Match { field, error, line: None } => write!(f, "`{field}`: {error}"),
-            Self::Match { field, error, line: Some((path, line)) } => {
-                write!(f, "`{field}`: line {line} of {}: {error}", path.display())
+            Self::Match { field, error, line: Some(line) } => {
+                write!(f, "`{field}`: line {} of {}: {error}", line.1, line.0.display())
             }
             Self::List { path, reason } => write!(f, "the list {} can't be read: {reason}", path.display()),
             Self::UnknownAction { word } => write!(f, "`action` is {word:?}: write \"admit\" or \"deny\""),

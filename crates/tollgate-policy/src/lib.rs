@@ -62,6 +62,7 @@
 //! | `network_limits` | whether `tollgate serve` [adds](Policy::with_network_limits) limits of whole IPv6 networks: `true` (default) or `false` |
 //! | `client` | [who a client is](#who-a-client-is); optional |
 //! | `store` | the [server](#a-store) that decides, in place of this process; optional |
+//! | `rule` | [requests](#which-requests-a-limit-is-for) that are admitted or denied before any limit; optional |
 //! | `dimension` | the dimensions, one to [`MAX_DIMENSIONS`](tollgate::MAX_DIMENSIONS) |
 //!
 //! See [`JointLimiterBuilder::shadow`] for shadow mode, and
@@ -72,12 +73,17 @@
 //! |---|---|
 //! | `name` | a name for messages, different for each dimension |
 //! | `key` | the fields that form its keys; by default one, the dimension's name |
+//! | `match` | [the requests](#which-requests-a-limit-is-for) that it limits; by default all |
 //! | `quota` | one quota, or several sliding window logs |
+//! | `tier` | [other quotas](#tiers) for some requests; optional |
+//! | `tier_by` | the field whose value names a tier; optional |
+//! | `shadow` | whether requests pass that only such dimensions deny: `true` or `false` (default) |
 //! | `penalty` | `denials`, `within` and `blocked_for` of a [`Penalty`](tollgate::Penalty); optional |
 //!
-//! A field of `key` is `client`, `user`, `path`, `method`, or a column of the log. Several fields
-//! form one key. The library only stores their names. `tollgate replay` reads the fields from each
-//! line, as its option `--key` does. The field `client` is the address of the client, as `[client]`
+//! A field of `key` is `client`, `method`, `path`, `host`, `header.` with the name of a header field, or
+//! any other name, such as `user`. Several fields form one key. Layers find the first five kinds in
+//! requests, and the program says the others; `tollgate serve` is told the values; `tollgate replay`
+//! has them in columns of the log. The field `client` is the address of the client, as `[client]`
 //! says. `client/48` is its IPv6 network of 48 bits, which an IPv4 address has not: a dimension with
 //! such a field is not asked for it.
 //!
@@ -89,6 +95,92 @@
 //!
 //! A policy with one dimension, or one dimension of several, makes a [`Limiter`](tollgate::Limiter) by
 //! [`Policy::builder_of`].
+//!
+//! # Which requests a limit is for
+//! ```
+//! # let text = r#"
+//! [[rule]]                                    # Before any limit; the first that matches decides.
+//! match = { client = { file = "blocked.txt" } }
+//! action = "deny"
+//!
+//! [[rule]]
+//! match = { path = "/health" }
+//! action = "admit"
+//!
+//! [[dimension]]
+//! name = "log-ins"
+//! key = ["client"]
+//! match = { method = "POST", path = ["/login", "/oauth/{*rest}"] }
+//! quota = [{ limit = 5, per = "1m" }]
+//! # "#;
+//! # let folder = tempfile::tempdir()?;
+//! # std::fs::write(folder.path().join("blocked.txt"), "192.0.2.0/24")?;
+//! # std::fs::write(folder.path().join("limits.toml"), text)?;
+//! # assert_eq!(tollgate_policy::Policy::load(folder.path().join("limits.toml"))?.rules().len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A request matches if each field that `match` names has one of the values: a text, a list, or a file
+//! beside the policy with one value a line, where `#` begins a comment. Without a value of the field it
+//! does not match.
+//!
+//! | field of a match | a value |
+//! |---|---|
+//! | `client` | an address or a network, such as `"192.0.2.0/24"`; the whole address counts, whatever `ipv6_prefix` is |
+//! | `method` | a method, such as `"POST"` |
+//! | `path` | a path, `"/users/{id}"` with one segment of any text, or `"/static/{*rest}"` with all under it, as axum writes routes |
+//! | `host` | a name without a port, or `"*.example.com"` for all names under it |
+//! | `header.NAME` | the exact value of a header field |
+//! | any other | the exact text |
+//!
+//! Paths are compared in their normal form: `//x/../%6cogin/` is `/login`.
+//!
+//! - A [`Rule`] decides before any limit, and nothing is charged. Those that it denies get 403.
+//! - A dimension is asked if its `match` holds. All dimensions that are asked must admit a request. If
+//!   none is, no limit is for it, and it is admitted.
+//!
+//! # Tiers
+//! ```
+//! # let text = r#"
+//! [[dimension]]
+//! name = "tenant"
+//! quota = [{ limit = 100, per = "1m" }]
+//! tier_by = "header.x-plan"                   # Set by the proxy that authenticates.
+//!
+//! [[dimension.tier]]
+//! name = "premium"
+//! quota = [{ limit = 1000, per = "1m" }]
+//!
+//! [[dimension.tier]]
+//! name = "export"
+//! match = { path = "/export/{*rest}" }
+//! quota = [{ limit = 2, per = "1m" }]
+//!
+//! [[dimension.tier]]
+//! name = "office"
+//! match = { client = "10.0.0.0/8" }
+//! unlimited = true
+//! # "#;
+//! # assert_eq!(tollgate_policy::Policy::from_toml(text)?.dimensions()[0].tiers().len(), 3);
+//! # Ok::<(), tollgate_policy::PolicyError>(())
+//! ```
+//!
+//! A dimension decides a request by the quotas of
+//!
+//! 1. the first tier whose `match` holds; else
+//! 2. the tier without a `match` whose name is the value of `tier_by`; else
+//! 3. the dimension itself. A value that names no tier is [counted](Requests::unknown_tiers).
+//!
+//! Each key has permits of its own in each [`Tier`](tollgate::Tier). A client that could send the field
+//! of `tier_by` would choose its own limit: let the proxy that authenticates set or remove it.
+//!
+//! With `unlimited = true`, the dimension does not limit the request, but others may. At most
+//! [`MAX_DIMENSIONS_AND_TIERS`](tollgate::MAX_DIMENSIONS_AND_TIERS) have quotas, so let tenants with the
+//! same quotas share a tier, by a list.
+//!
+//! Rules, matches and `tier_by` look at requests, which a limiter alone does not see: take
+//! [`Policy::request_limiter`]. A policy with tiers alone makes any limiter, and the program chooses by
+//! [`Tier::key`](tollgate::Tier::key).
 //!
 //! # Who a client is
 //! ```toml
@@ -171,7 +263,8 @@
 //! |---|---|
 //! | limits, windows, the number of logs | [applied](Policy::apply), as [`Limiter::set_quotas`] says |
 //! | `shadow`, `penalty`, `at_key_cap` | applied |
-//! | dimensions, algorithms, `key_cap`, `[client]`, `[store]` | refused, unless the program [builds new limiters](Reloader::rebuild_with) |
+//! | rules, matches and tiers, also a list in a file of its own, by the same fields of requests and with the same names of tiers | applied to a [`RequestLimiter`] |
+//! | dimensions, algorithms, tiers, fields, `key_cap`, `[client]`, `[store]` | refused, unless the program [builds new limiters](Reloader::rebuild_with) |
 //!
 //! A phase counts from 1970 in process, on a store, in `tollgate serve` and in `tollgate replay`. In
 //! process the wall clock is read once, when the limiter's clock is made: if it is set later, or that

@@ -168,9 +168,9 @@ fn condition_of(field: &str, spanned: &Spanned<FileValues>, lists: ReadList<'_>)
     }
     Test::new(field, &values).map_err(|(value, error)| {
         let place = places.get(value).copied().unwrap_or_default();
-        let line = file.clone().map(|file| (file, place));
+        let line = file.clone().map(|file| Box::new((file, place)));
         let place = if line.is_some() { spanned.span().start } else { place };
-        (place, PolicyProblem::Match { field: field.to_owned(), error, line })
+        (place, PolicyProblem::Match { field: field.to_owned(), error: error.into(), line })
     })?;
     Ok(Condition { field: field.into(), values, file })
 }

@@ -18,7 +18,7 @@ use crate::target::Target;
 /// A changed file is applied as a whole, or refused with the file, the line and what to do. Then the
 /// old policy stays in force, until the contents change again.
 ///
-/// Contents are compared, not times: the file may be written in place, replaced by a rename, or
+/// Contents are compared, not times, but for the lists of values that are in files of their own. The file may be written in place, replaced by a rename, or
 /// behind symbolic links that are swapped. A file with other comments is unchanged. If a writer stops
 /// in the middle, and the half is a policy, it is applied: a rename rules that out.
 ///

@@ -142,11 +142,13 @@ impl Policy {
 
 impl<L> RequestLimiter<L> {
     /// The limiter that decides.
+    #[must_use]
     pub const fn limiter(&self) -> &Arc<L> {
         &self.limiter
     }
 
     /// What it knows of requests.
+    #[must_use]
     pub const fn requests(&self) -> &Arc<Requests> {
         &self.requests
     }

@@ -218,7 +218,11 @@ fn lists_and_quotas_of_tiers_change_in_use() {
 
 #[test]
 fn mistakes_are_told_with_their_places() {
-    let of_match = |field: &str, error| PolicyProblem::Match { field: field.into(), error, line: None };
+    let of_match = |field: &str, error: MatchError| PolicyProblem::Match {
+        field: field.into(),
+        error: Box::new(error),
+        line: None,
+    };
     let text = |text: &str| text.to_owned();
     let network = |value: &str| MatchError::Network { value: value.into() };
     for (fields, line, column, problem) in [

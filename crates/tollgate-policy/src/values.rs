@@ -151,6 +151,7 @@ impl Key {
     /// assert_eq!(keys[0].as_ref().unwrap().texts().collect::<Vec<_>>(), ["alice"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use]
     pub fn texts(&self) -> impl ExactSizeIterator<Item = Cow<'_, str>> {
         self.parts.iter().map(|part| match (self.values.get(part.field), part.bits) {
             (Some(Some(value)), Some(bits)) => {

@@ -42,11 +42,11 @@ impl<'a> Wanted<'a> {
         if percent < settings.enforced_percent() {
             settings.set_enforced_percent(percent).map_err(refused)?;
         }
-        self.each_of(|it| it.shadow, |at| settings.set_shadow_dimension(at, true))?;
+        self.set_shadow(settings, true)?;
         self.each(|at, it| settings.set_quotas(at, &it.quotas).map_err(Box::new))?;
         self.each_tier(settings, |tier, quotas| settings.set_quotas_of_tier(tier, quotas).map_err(Box::new))?;
         self.each(|at, it| settings.set_penalty(at, it.penalty).map_err(Box::new))?;
-        self.each_of(|it| !it.shadow, |at| settings.set_shadow_dimension(at, false))?;
+        self.set_shadow(settings, false)?;
         settings.set_at_key_cap(self.policy.at_key_cap.unwrap_or_default());
         settings.set_enforced_percent(percent).map_err(refused)
     }
@@ -68,13 +68,12 @@ impl<'a> Wanted<'a> {
         Ok(())
     }
 
-    /// Does this with each of these dimensions. An error names it.
-    fn each_of(
-        &self,
-        is_one: impl Fn(&Dimension) -> bool,
-        change: impl Fn(usize) -> Result<(), ChangeError>,
-    ) -> Result<(), ApplyError> {
-        self.each(|at, it| if is_one(it) { change(at).map_err(Box::new) } else { Ok(()) })
+    /// Begins the shadow mode of the dimensions that are to have it, or ends that of the others.
+    fn set_shadow<C: Clock, F>(&self, settings: LiveSettings<'_, C, F>, is_on: bool) -> Result<(), ApplyError> {
+        self.each(|at, it| match it.shadow == is_on {
+            true => settings.set_shadow_dimension(at, is_on).map_err(Box::new),
+            false => Ok(()),
+        })
     }
 
     /// Does this with each dimension. An error names it.

@@ -7,4 +7,5 @@ mod enforced;
 mod examples;
 mod fuzz_corpus;
 mod phases;
+mod policies;
 mod reload;

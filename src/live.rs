@@ -114,12 +114,8 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     ///
     /// let builder = Limiter::<String>::builder(Quota::per_minute(60));
     /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
-    /// let settings = limiter.settings();
-    /// let premium = settings.tier(0, "premium").expect("the builder has it");
-    /// settings.check_quotas_of_tier(premium, &[Quota::per_minute(900)])?;
-    /// settings.set_quotas_of_tier(premium, &[Quota::per_minute(900)])?;
-    /// assert_eq!(limiter.peek(premium.key("alice")).remaining(), 900);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// assert_eq!(limiter.settings().tier(0, "premium"), limiter.tier("premium"));
+    /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use]
     pub fn tier(&self, dimension: usize, name: &str) -> Option<Tier> {
@@ -128,6 +124,16 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
 
     /// Checks that [`set_quotas_of_tier`](Self::set_quotas_of_tier) can set these quotas. Changes
     /// nothing.
+    ///
+    /// ```
+    /// # use tollgate::{Limiter, Quota};
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(60));
+    /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
+    /// let premium = limiter.tier("premium").expect("the builder has it");
+    /// limiter.settings().check_quotas_of_tier(premium, &[Quota::per_minute(900)])?;
+    /// assert_eq!(limiter.peek(premium.key("alice")).limit(), 600);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -142,6 +148,16 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     }
 
     /// Changes the quotas of a tier, as [`JointLimiter::set_quotas_of_tier`] does.
+    ///
+    /// ```
+    /// # use tollgate::{Limiter, Quota};
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(60));
+    /// let limiter = builder.tier("premium", [Quota::per_minute(600)]).build()?;
+    /// let premium = limiter.tier("premium").expect("the builder has it");
+    /// limiter.settings().set_quotas_of_tier(premium, &[Quota::per_minute(900)])?;
+    /// assert_eq!(limiter.peek(premium.key("alice")).limit(), 900);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -246,6 +262,15 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     }
 
     /// Whether a dimension is in [shadow mode](crate::JointLimiterBuilder::shadow_dimension) by itself.
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let builder = JointLimiter::<(u64,)>::builder().dimension("user", [Quota::per_minute(1)]);
+    /// let limiter = builder.shadow_dimension(0).build()?;
+    /// assert!(limiter.settings().is_shadow_dimension(0));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
     #[must_use]
     pub fn is_shadow_dimension(&self, dimension: usize) -> bool {
         self.check_dimension(dimension).is_ok() && self.engine.modes.get().is_some_and(|it| it.has_shadow(dimension))

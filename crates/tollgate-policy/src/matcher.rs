@@ -43,6 +43,15 @@ pub struct Matcher {
 }
 
 /// The quotas of a dimension that a request is decided by.
+///
+/// ```
+/// use tollgate_policy::{Choice, Matcher, Policy};
+///
+/// let text = "[[dimension]]\nname = \"user\"\nmatch = { path = \"/\" }\nquota = [{ limit = 5, per = \"1m\" }]";
+/// let matcher = Matcher::new(&Policy::from_toml(text)?);
+/// assert_eq!(matcher.choice(0, &[Some("alice".into()), None]), Choice::Unasked);
+/// # Ok::<(), tollgate_policy::PolicyError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// None: the dimension does not limit it.

@@ -71,6 +71,24 @@ pub struct Requests {
 }
 
 /// What is asked of a request.
+///
+/// ```
+/// use tollgate_policy::{Asked, Policy};
+///
+/// let policy = Policy::from_toml(r#"
+///     [[rule]]
+///     match = { user = "root" }
+///     action = "admit"
+///
+///     [[dimension]]
+///     name = "user"
+///     quota = [{ limit = 5, per = "1m" }]
+/// "#)?;
+/// let limiter = policy.request_limiter()?;
+/// assert!(matches!(limiter.ask(vec![Some("root".into())]), Asked::Admitted { rule: 0 }));
+/// assert!(matches!(limiter.ask(vec![None]), Asked::Lacks { field: 0 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub enum Asked {
     /// A rule admits it. No limit is asked.

@@ -128,7 +128,18 @@ impl Part {
 }
 
 /// The key of one dimension of a request: the values of its fields, and its tier. A
-/// [`Matcher`](crate::Matcher) makes it.
+/// [`RequestLimiter`](crate::RequestLimiter) makes it.
+///
+/// ```
+/// use tollgate_policy::{Asked, Key, Policy};
+///
+/// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
+/// let limiter = Policy::from_toml(text)?.request_limiter()?;
+/// let Asked::Limits(keys) = limiter.ask(vec![Some("alice".into())]) else { panic!("no rule") };
+/// let key: &Key = keys[0].as_ref().expect("the user is there");
+/// assert_eq!(key.tier_place(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Key {
     /// Those of all fields, which the keys of a request share.

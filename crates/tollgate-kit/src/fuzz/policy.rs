@@ -3,7 +3,7 @@
 //! read again.
 
 use tollgate::Decision;
-use tollgate_policy::Policy;
+use tollgate_policy::{Asked, Policy, Value};
 
 /// What became of one text.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,10 +37,19 @@ pub fn read(bytes: &[u8]) -> Result<Read, String> {
         other => return Err(format!("{policy:?} is printed as\n{printed}\nand that is read as {other:?}")),
     }
     // A policy for a store makes none in process.
-    let builder = policy.without_store().builder::<[String]>().map_err(|error| error.to_string())?;
-    let limiter = builder.build().map_err(|error| format!("{policy:?} makes no limiter: {error}"))?;
-    let keys = vec![Some("key"); policy.dimensions().len()];
-    match limiter.try_acquire(keys.as_slice()) {
+    let limiter = policy.without_store().request_limiter();
+    let limiter = limiter.map_err(|error| format!("{policy:?} makes no limiter: {error}"))?;
+    let value = |field: &String| match field.as_str() {
+        "client" => Value::address(policy.client(), [192, 0, 2, 7].into()),
+        "path" => "/a/b".into(),
+        _ => "key".into(),
+    };
+    let keys = match limiter.ask(limiter.fields().iter().map(|field| Some(value(field))).collect()) {
+        Asked::Lacks { field } => return Err(format!("{policy:?} lacks {}", limiter.fields()[field])),
+        Asked::Limits(keys) if keys.iter().any(Option::is_some) => keys,
+        _ => return Ok(Read::Policy),
+    };
+    match limiter.limiter().try_acquire(keys.as_slice()) {
         Ok(Decision::Admitted(_)) => Ok(Read::Policy),
         // Only a bucket that starts empty denies a first request.
         Ok(Decision::Denied(_)) if printed.contains("start = 0") => Ok(Read::Policy),

@@ -38,6 +38,8 @@ use crate::values::{Part, Value};
 #[derive(Debug, Clone)]
 pub struct Matcher {
     fields: Vec<String>,
+    /// How many of the fields, the first, are parts of keys.
+    key_fields: usize,
     rules: Vec<(Tests, Action)>,
     dimensions: Vec<OfDimension>,
 }
@@ -135,10 +137,11 @@ impl Matcher {
         let mut fields = Fields(Vec::new());
         // The fields of keys come first: requests need them.
         let parts: Vec<_> = policy.dimensions().iter().map(|dimension| fields.parts(dimension)).collect();
+        let key_fields = fields.0.len();
         let rules = policy.rules().iter().map(|rule| (fields.tests(&rule.matches), rule.action)).collect();
         let dimensions = policy.dimensions().iter().zip(parts);
         let dimensions = dimensions.map(|(dimension, parts)| fields.dimension(dimension, parts)).collect();
-        Self { fields: fields.0, rules, dimensions }
+        Self { fields: fields.0, key_fields, rules, dimensions }
     }
 
     /// The fields that the policy names: those of keys, then those of matches and tiers.
@@ -196,6 +199,10 @@ impl Matcher {
     pub fn has_key(&self, dimension: usize, values: &[Option<Value<'_>>]) -> bool {
         let of = self.dimensions.get(dimension);
         of.is_some_and(|of| of.parts.iter().all(|part| part.is_in(values) == Some(true)))
+    }
+
+    pub(crate) const fn key_fields(&self) -> usize {
+        self.key_fields
     }
 
     pub(crate) fn parts(&self, dimension: usize) -> &Arc<[Part]> {

@@ -181,7 +181,7 @@ impl<L> RequestLimiter<L> {
     /// What is asked of a request with these values, in the order of the [fields](Self::fields); `None`
     /// for those that it lacks.
     #[must_use]
-    pub fn ask(&self, values: Vec<Option<Value<'static>>>) -> Asked {
+    pub fn ask(&self, values: Vec<Option<Value<'_>>>) -> Asked {
         self.requests.ask(values, |_| false)
     }
 }
@@ -215,7 +215,7 @@ impl Requests {
 
     /// What is asked of a request with these values, in the order of the [fields](Self::fields); `None`
     /// for those that it lacks. Without an `optional` field, by its place, a dimension is not asked.
-    pub fn ask(&self, values: Vec<Option<Value<'static>>>, optional: impl Fn(usize) -> bool) -> Asked {
+    pub fn ask(&self, values: Vec<Option<Value<'_>>>, optional: impl Fn(usize) -> bool) -> Asked {
         let matching = self.matching.load();
         let matcher = &matching.matcher;
         match matcher.rule(&values) {
@@ -223,7 +223,9 @@ impl Requests {
             Some((rule, Action::Deny)) => return Asked::Denied { rule },
             None => {}
         }
-        let values: Arc<[_]> = values.into();
+        // Only the fields of keys outlive the request.
+        let of_keys = || values.iter().take(matcher.key_fields()).map(|value| Some(value.clone()?.into_owned()));
+        let mut shared: Option<Arc<[_]>> = None;
         let mut keys = Vec::with_capacity(matcher.dimensions());
         for dimension in 0..matcher.dimensions() {
             let place = match matcher.choice(dimension, &values) {
@@ -242,7 +244,7 @@ impl Requests {
                 _ => {}
             }
             let key = || Key {
-                values: Arc::clone(&values),
+                values: Arc::clone(shared.get_or_insert_with(|| of_keys().collect())),
                 parts: Arc::clone(matcher.parts(dimension)),
                 tier: place.map_or_else(Tier::default, |place| matching.tiers[dimension][place]),
                 place,

@@ -22,20 +22,24 @@ impl<N> Header<N> {
     }
 }
 
+impl<N> Header<N> {
+    /// The text, in the head.
+    pub(super) fn text<'h, W: Framework<Name = N>>(&self, head: &'h W::Head<'_>) -> Result<&'h str, KeyError> {
+        let mut values = W::values(head, &self.name).map(AsRef::as_ref);
+        match (values.next(), values.next()) {
+            (Some(value), None) if value.len() > Self::MAX_BYTES => Err(KeyError::malformed()),
+            (Some(value), None) if !value.is_empty() => core::str::from_utf8(value).map_err(|_| KeyError::malformed()),
+            (None | Some(_), None) => Err(KeyError::not_sent()),
+            (_, Some(_)) => Err(KeyError::malformed()),
+        }
+    }
+}
+
 impl<W: Framework<Name: Send + Sync>> Extractor<W> for Header<W::Name> {
     type Key = String;
 
     fn extract(&self, head: &W::Head<'_>) -> Result<String, KeyError> {
-        let mut values = W::values(head, &self.name).map(AsRef::as_ref);
-        match (values.next(), values.next()) {
-            (Some(value), None) if value.len() > Self::MAX_BYTES => Err(KeyError::malformed()),
-            (Some(value), None) if !value.is_empty() => {
-                let text = core::str::from_utf8(value).map_err(|_| KeyError::malformed())?;
-                Ok(text.to_owned())
-            }
-            (None | Some(_), None) => Err(KeyError::not_sent()),
-            (_, Some(_)) => Err(KeyError::malformed()),
-        }
+        self.text::<W>(head).map(str::to_owned)
     }
 
     fn wants(&self) -> Option<Cow<'_, str>> {

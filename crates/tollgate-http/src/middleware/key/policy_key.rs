@@ -107,8 +107,8 @@ impl<W: Framework> PolicyKey<W> {
 }
 
 impl<W: Framework<Name: Send + Sync>> PolicyKey<W> {
-    fn value(&self, source: &Source<W>, head: &W::Head<'_>) -> Result<Option<Value<'static>>, KeyError> {
-        let text = |text: Option<&str>| Ok(text.filter(|text| !text.is_empty()).map(|text| text.to_owned().into()));
+    fn value<'h>(&self, source: &Source<W>, head: &'h W::Head<'_>) -> Result<Option<Value<'h>>, KeyError> {
+        let text = |text: Option<&'h str>| Ok(text.filter(|text| !text.is_empty()).map(Value::from));
         match source {
             Source::Client => match self.client.address(head) {
                 Ok(address) => Ok(Some(Value::address(self.requests.client(), address))),
@@ -117,7 +117,7 @@ impl<W: Framework<Name: Send + Sync>> PolicyKey<W> {
             Source::Method => text(Some(W::method(head))),
             Source::Path => text(Some(W::path(W::uri(head)))),
             Source::Host => text(W::host(head)),
-            Source::Header(header) => lacking(Extractor::<W>::extract(header, head).map(Value::from)),
+            Source::Header(header) => lacking(header.text::<W>(head).map(Value::from)),
             Source::Function(value) => Ok(value(head).map(Value::from)),
             Source::Unknown => Err(KeyError::not_provided().closed()),
         }

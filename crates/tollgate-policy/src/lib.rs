@@ -295,8 +295,6 @@ mod read_store;
 mod reload;
 mod reloaded;
 mod request_limiter;
-#[cfg(test)]
-mod request_tests;
 mod rule;
 mod store;
 #[cfg(test)]

@@ -9,3 +9,4 @@ mod fuzz_corpus;
 mod phases;
 mod policies;
 mod reload;
+mod requests;

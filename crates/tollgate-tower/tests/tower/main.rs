@@ -8,6 +8,8 @@ mod layer;
 mod no_allocation;
 #[cfg(feature = "redis")]
 mod on_a_store;
+#[cfg(feature = "policy")]
+mod policy_key;
 #[cfg(feature = "redis")]
 #[cfg(feature = "axum")]
 mod served;

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use crate::{
+use tollgate_policy::{
     Action, Asked, BuilderError, Choice, Key, MatchError, Matcher, Policy, PolicyProblem, RequestLimiter, Value,
 };
 
@@ -211,9 +211,9 @@ fn lists_and_quotas_of_tiers_change_in_use() {
     assert!(!admits(&limiter, &second, &other));
     // A rule on another field.
     let third = policy(&text("\"192.0.2.0/24\"", 2).replacen("client =", "host = \"a.example\", client =", 1));
-    assert_eq!(third.apply(&limiter).unwrap_err(), crate::ApplyError::Fields);
+    assert_eq!(third.apply(&limiter).unwrap_err(), tollgate_policy::ApplyError::Fields);
     let no_tier = policy(&text("\"192.0.2.0/24\"", 2).replace("\"api\"", "\"other\""));
-    assert!(matches!(no_tier.apply(&limiter).unwrap_err(), crate::ApplyError::NoTier { .. }));
+    assert!(matches!(no_tier.apply(&limiter).unwrap_err(), tollgate_policy::ApplyError::NoTier { .. }));
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn sixteen_dimensions_and_limited_tiers_are_the_most() {
 fn a_list_is_read_beside_the_policy_and_reloaded_like_it() {
     use std::sync::Arc;
 
-    use crate::Reloader;
+    use tollgate_policy::Reloader;
 
     let folder = tempfile::tempdir().unwrap();
     let (path, list) = (folder.path().join("limits.toml"), folder.path().join("blocked.txt"));

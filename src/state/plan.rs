@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::account::bucket::Bucket;
+use super::account::calendar::CalendarWindow;
 use super::account::line::{Queue, WarmUp};
 use super::account::windows::{Counter, Window};
 use super::cell::{AtomicWord, Key, TIME_ZERO, Word};
@@ -29,6 +30,7 @@ pub(super) enum Plan {
     Window(Window),
     Counter(Counter),
     WarmUp(WarmUp),
+    Calendar(CalendarWindow),
 }
 
 /// An expression of the algorithm of a plan, compiled for each.
@@ -42,6 +44,7 @@ macro_rules! with_algorithm {
             Plan::Window($algorithm) => $answer,
             Plan::Counter($algorithm) => $answer,
             Plan::WarmUp($algorithm) => $answer,
+            Plan::Calendar($algorithm) => $answer,
         }
     };
 }
@@ -75,6 +78,7 @@ impl Plan {
                 let window = quota.window_ns();
                 Self::Window(Window::new(limit, window, quota.phase().map(|phase| boundary(phase, window))))
             }
+            Kind::Calendar { per, zone } => Self::Calendar(CalendarWindow::new(limit, per, zone, origin, since_1970)),
             Kind::SlidingCounter { window } => {
                 let window = nanos(window);
                 Self::Counter(Counter::new(limit, window, Some(boundary(quota.phase().unwrap_or_default(), window))))
@@ -146,9 +150,15 @@ impl Plan {
             (Self::Window(of), Self::Window(under)) => of.moved(seen, under, to),
             (Self::Counter(of), Self::Counter(under)) => of.moved(seen, under, to),
             (Self::WarmUp(of), Self::WarmUp(under)) => of.moved(seen, under, to),
+            (Self::Calendar(of), Self::Calendar(under)) => of.moved(seen, under, to),
+            // Both are fixed windows.
+            (Self::Window(of), Self::Calendar(under)) => {
+                Word::of(under.converted_from(of, seen.word.state(), seen.now))
+            }
+            (Self::Calendar(of), Self::Window(under)) => Word::of(of.converted_to(under, seen.word.state(), seen.now)),
             // Each is named, so that a new one is not forgotten here.
             (Self::Log(_) | Self::QuantisedLog(_) | Self::Bucket(_) | Self::Queue(_), _)
-            | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_), _) => Word::NEW,
+            | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_), _) => Word::NEW,
         }
     }
 }

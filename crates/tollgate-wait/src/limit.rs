@@ -156,6 +156,8 @@ pub fn at_least(quota: &Quota, later: u64) -> Duration {
     let (window, limit) = (quota.window().as_nanos(), u128::from(quota.limit()));
     let later = u128::from(later);
     let nanos = match quota.algorithm() {
+        // It is the longest one, and others are shorter.
+        _ if quota.calendar_window().is_some() => 0,
         // The window is rounded up to a nanosecond.
         Algorithm::TokenBucket | Algorithm::LeakyBucket => (window.saturating_sub(1) * later) / limit,
         Algorithm::SlidingWindowLog | Algorithm::FixedWindow => later / limit * window,

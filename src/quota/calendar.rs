@@ -84,11 +84,20 @@ impl Calendar {
         Self::ALL.iter().copied().find(|calendar| calendar.name() == name)
     }
 
-    /// The window that a time lies in, in nanoseconds since 1970. What is before 1970 belongs to a
-    /// window from zero.
-    pub(crate) fn window(self, zone: Zone, since_1970: u64) -> Range<u64> {
-        let first = self.first_day(zone.day(since_1970 / 1_000_000_000));
-        let [start, end] = [first, self.next(first)].map(|day| zone.start(day).saturating_mul(1_000_000_000));
+    /// The window that a time lies in: its start and its end. All are times since the start of 1970
+    /// (UTC). A window that began before that has zero as its start.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Calendar, Zone};
+    ///
+    /// let day = Duration::from_secs(86_400);
+    /// assert_eq!(Calendar::Month.window(Zone::UTC, day * 40), day * 31..day * 59);
+    /// ```
+    #[must_use]
+    pub fn window(self, zone: Zone, since_1970: Duration) -> Range<Duration> {
+        let first = self.first_day(zone.day(since_1970.as_secs()));
+        let [start, end] = [first, self.next(first)].map(|day| Duration::from_secs(zone.start(day)));
         start..end
     }
 
@@ -208,12 +217,12 @@ impl Zone {
 
     /// When a day begins, in seconds since 1970; zero if it began before.
     fn start(self, day: u64) -> u64 {
-        let Some(Rules { starts, .. }) = self.0 else { return day.saturating_sub(DAY_OF_1970) * DAY };
+        let Some(Rules { starts, .. }) = self.0 else { return day.saturating_sub(DAY_OF_1970).saturating_mul(DAY) };
         match usize::try_from(day).ok().and_then(|day| starts.get(day)) {
             Some(&start) => start.into(),
             None => {
                 let (last, past) = (starts.last().copied().unwrap_or(0), day + 1 - starts.len() as u64);
-                u64::from(last) + past * DAY
+                past.saturating_mul(DAY).saturating_add(last.into())
             }
         }
     }

@@ -123,6 +123,7 @@ impl Plan {
             Self::Window(window) if left.is_none() => apart::window(window, word, old, now, cost),
             Self::Counter(counter) if left.is_none() => apart::counter(counter, word, old, now, cost),
             Self::WarmUp(warm_up) if left.is_none() => apart::warm_up(warm_up, word, old, now, cost),
+            Self::Calendar(calendar) if left.is_none() => apart::calendar(calendar, word, old, now, cost),
             _ => {
                 // Made where it is needed: what a call gets by reference is in memory.
                 let seen = || Seen { cell: CellRef { word, hint, rings }, word: old, now };
@@ -166,7 +167,7 @@ impl Plan {
 /// The decisions of accounts, each a function of its own that is called with registers alone. A function
 /// that is not generic is compiled once, and not in each crate that decides.
 mod apart {
-    use super::{AtomicWord, Counter, FastDecision, Queue, WarmUp, Window, Word, request};
+    use super::{AtomicWord, CalendarWindow, Counter, FastDecision, Queue, WarmUp, Window, Word, request};
 
     macro_rules! apart {
         ($($name:ident: $Account:ty),*) => { $(
@@ -183,7 +184,7 @@ mod apart {
         )* };
     }
 
-    apart!(queue: Queue, window: Window, counter: Counter, warm_up: WarmUp);
+    apart!(queue: Queue, window: Window, counter: Counter, warm_up: WarmUp, calendar: CalendarWindow);
 }
 
 /// The algorithm of the plan.

@@ -21,20 +21,21 @@ const ZONES: [&str; 14] = [
     "Antarctica/Troll",
 ];
 
+const NANOSECOND: Duration = Duration::from_nanos(1);
+
 fn zone(name: &str) -> Zone {
     Zone::named(name).unwrap()
 }
 
-fn seconds(time: &str) -> u64 {
-    u64::try_from(time.parse::<jiff::Timestamp>().unwrap().as_second()).unwrap()
+fn time(text: &str) -> Duration {
+    Duration::from_secs(text.parse::<jiff::Timestamp>().unwrap().as_second().unsigned_abs())
 }
 
 #[track_caller]
 fn assert_window(calendar: Calendar, name: &str, [start, end]: [&str; 2]) {
-    let expected = [start, end].map(|time| seconds(time) * 1_000_000_000);
-    for time in [expected[0], expected[0] + 1, expected[1] - 1] {
-        let Range { start, end } = calendar.window(zone(name), time);
-        assert_eq!([start, end], expected, "{calendar} in {name} at {time}");
+    let (start, end) = (time(start), time(end));
+    for time in [start, start + NANOSECOND, end - NANOSECOND] {
+        assert_eq!(calendar.window(zone(name), time), start..end, "{calendar} in {name} at {time:?}");
     }
 }
 
@@ -79,15 +80,18 @@ fn the_longest_window_is_told() {
 
 #[test]
 fn windows_before_1970_begin_at_zero_and_those_after_the_table_have_days_of_24_hours() {
-    let berlin = zone("Europe/Berlin");
-    assert_eq!(Calendar::Month.window(berlin, 0), 0..(31 * DAY - 3600) * 1_000_000_000);
-    assert_eq!(Calendar::Week.window(Zone::UTC, 0), 0..4 * DAY * 1_000_000_000);
-    assert_eq!(Calendar::Day.window(zone("America/New_York"), 1), 0..5 * 3600 * 1_000_000_000);
+    let (berlin, seconds) = (zone("Europe/Berlin"), Duration::from_secs);
+    let from_zero = |end| Duration::ZERO..seconds(end);
+    assert_eq!(Calendar::Month.window(berlin, Duration::ZERO), from_zero(31 * DAY - 3600));
+    assert_eq!(Calendar::Week.window(Zone::UTC, Duration::ZERO), from_zero(4 * DAY));
+    assert_eq!(Calendar::Day.window(zone("America/New_York"), NANOSECOND), from_zero(5 * 3600));
     assert_window(Calendar::Day, "Europe/Berlin", ["2105-12-31T00:00:00+01:00", "2106-01-01T00:00:00+01:00"]);
     assert_window(Calendar::Month, "Europe/Berlin", ["2105-12-01T00:00:00+01:00", "2106-01-01T00:00:00+01:00"]);
     assert_window(Calendar::Month, "Europe/Berlin", ["2108-02-01T00:00:00+01:00", "2108-03-01T00:00:00+01:00"]);
     assert_window(Calendar::Month, "Europe/Berlin", ["2109-07-01T00:00:00+01:00", "2109-08-01T00:00:00+01:00"]);
-    assert!(Calendar::Month.window(berlin, u64::MAX).contains(&(u64::MAX - 1)));
+    let last = Duration::from_nanos(u64::MAX);
+    assert!(Calendar::Month.window(berlin, last).contains(&last));
+    let _ = [Zone::UTC, berlin].map(|zone| Calendar::Month.window(zone, Duration::MAX));
 }
 
 #[test]
@@ -105,12 +109,11 @@ fn zones_have_names() {
 fn windows_are_those_of_another_database() {
     for (name, calendar) in ZONES.iter().flat_map(|name| Calendar::ALL.iter().map(move |calendar| (name, calendar))) {
         for window in starts(calendar.name(), name).windows(2) {
-            let expected = window[0]..window[1];
-            for time in [expected.start, expected.start + 1, window[0].midpoint(window[1]), expected.end - 1] {
-                assert_eq!(calendar.window(zone(name), time), expected, "{calendar} in {name} at {time}");
+            let [start, end] = [window[0], window[1]].map(Duration::from_nanos);
+            for time in [start, start + NANOSECOND, (start + end) / 2, end - NANOSECOND] {
+                assert_eq!(calendar.window(zone(name), time), start..end, "{calendar} in {name} at {time:?}");
             }
-            let length = Duration::from_nanos(expected.end - expected.start);
-            assert!(length <= zone(name).longest(*calendar), "{calendar} in {name}");
+            assert!(end - start <= zone(name).longest(*calendar), "{calendar} in {name}");
         }
     }
 }
@@ -119,8 +122,8 @@ fn windows_are_those_of_another_database() {
 #[test]
 fn months_of_many_zones_are_those_of_another_database() {
     for name in zones().step_by(10) {
-        let first = seconds("1995-01-01T00:00:00Z") * 1_000_000_000;
-        for window in starts("month", name).windows(2).filter(|window| window[0] > first) {
+        let starts = starts("month", name).into_iter().map(Duration::from_nanos).collect::<Vec<_>>();
+        for window in starts.windows(2).filter(|window| window[0] > time("1995-01-01T00:00:00Z")) {
             assert_eq!(Calendar::Month.window(zone(name), window[0]), window[0]..window[1], "{name}");
         }
     }

@@ -9,9 +9,11 @@
 //! Nothing is rounded. Windows begin at whole seconds.
 
 use core::ops::Range;
+use core::time::Duration;
 
 use super::windows::Window;
 use super::{Account, Verdict};
+use crate::clock::nanos;
 use crate::decision::Left;
 use crate::quota::{Calendar, Zone};
 
@@ -36,8 +38,9 @@ impl CalendarWindow {
             let time = i128::from(time) - i128::from(from) + i128::from(to);
             u64::try_from(time.max(0)).unwrap_or(u64::MAX)
         };
-        let Range { start, end } = self.per.window(self.zone, between(time, self.origin, self.since_1970));
-        between(start, self.since_1970, self.origin)..between(end, self.since_1970, self.origin)
+        let since_1970 = Duration::from_nanos(between(time, self.origin, self.since_1970));
+        let Range { start, end } = self.per.window(self.zone, since_1970);
+        between(nanos(start), self.since_1970, self.origin)..between(nanos(end), self.since_1970, self.origin)
     }
 
     /// The window that a time lies in.

@@ -43,23 +43,24 @@ impl CalendarWindow {
         between(nanos(start), self.since_1970, self.origin)..between(nanos(end), self.since_1970, self.origin)
     }
 
-    /// The window that a time lies in.
-    fn at(&self, time: u64) -> Window {
-        let Range { start, end } = self.times(time);
+    /// The window of these times.
+    fn window(&self, Range { start, end }: Range<u64>) -> Window {
         Window::new(self.limit, end - start, Some(start))
     }
 
     /// The window whose permits count at a time, with the state; or that of the time, with none.
     fn of(&self, state: u128, now: u64) -> (Window, u128) {
-        match Window::start(state) {
-            Some(start) if now < self.times(start).end => (self.at(start), state),
-            _ => (self.at(now), 0),
+        let counted = Window::start(state).map(|start| self.times(start)).filter(|times| now < times.end);
+        match counted {
+            Some(times) => (self.window(times), state),
+            None => (self.window(self.times(now)), 0),
         }
     }
 
     /// The state under this quota of a key that was under a fixed window.
     pub(crate) fn converted_from(&self, from: &Window, state: u128, now: u64) -> u128 {
-        self.at(Window::start(state).map_or(now, |start| now.max(start))).converted(from, state, now)
+        let time = Window::start(state).map_or(now, |start| now.max(start));
+        self.window(self.times(time)).converted(from, state, now)
     }
 
     /// The state under a fixed window of a key that was under this quota.

@@ -31,6 +31,7 @@
 //! | `serde` | [`Quota`] in configurations; decisions and statuses in logs and answers |
 //! | `macros` | the attribute [`#[rate_limit]`][rate_limit]: a limit above a function |
 //! | `tokio` | [`TokioClock`]: tests under the paused time of tokio |
+//! | `calendar` | time zones other than UTC for [`Quota::calendar`] |
 //! | `uuid` | keys of the type [`Uuid`](https://docs.rs/uuid) by value |
 //!
 //! The program shows the effect of a limit on the traffic of an access log:
@@ -121,6 +122,7 @@
 //! | bursts, and a steady rate in the long run | [`Quota::token_bucket`]; as a meter (GCRA) [`Quota::leaky_bucket`] |
 //! | an even outflow, where each request gets a [delay](Admission::delay) | [`Quota::leaky_queue`] |
 //! | a plain count per window | [`Quota::fixed_window`], [`aligned`](Quota::aligned) to full minutes |
+//! | so many permits in each day, week or month of a time zone | [`Quota::calendar`] (zones other than UTC: feature `calendar`) |
 //! | at most N permits in any window, for limits in the millions: each permit is free again up to one step late | [`Quota::quantised_log`] |
 //! | nearly at most N permits in any window, for limits of 10 to 65,535, in the 32 bytes of a cell | [`Quota::sliding_counter`] |
 //! | a rate that rises after a pause, for what is slow then | [`Quota::warm_up`] |
@@ -417,7 +419,7 @@ pub use live::LiveSettings;
 pub use no_key::{Key, NoKey};
 pub use observer::{Observation, ObservedKey, Observer, Unasked, observe_overruled};
 pub use penalty::Penalty;
-pub use quota::{Algorithm, Quota, QuotaError, schema};
+pub use quota::{Algorithm, Calendar, Quota, QuotaError, Zone, ZoneError, schema};
 pub use quotas::ChangeError;
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "snapshot")]

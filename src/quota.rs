@@ -1,6 +1,7 @@
 //! [`Quota`]: the limit of a key, as plain integers.
 
 mod algorithms;
+mod calendar;
 mod kind;
 pub mod schema;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod value;
 #[cfg(feature = "serde")]
 mod written;
 
+pub use calendar::{Calendar, Zone, ZoneError};
 pub use kind::Algorithm;
 pub(crate) use kind::Kind;
 pub use valid::QuotaError;

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::calendar::{Calendar, Zone};
 use super::kind::Kind;
 use super::value::Quota;
 
@@ -229,6 +230,54 @@ impl Quota {
     #[must_use]
     pub const fn fixed_window(limit: u32, window: Duration) -> Self {
         Self::of(Kind::FixedWindow, limit, window)
+    }
+
+    /// A fixed window of the calendar: `limit` permits in each day, week or month of a time zone.
+    ///
+    /// Windows begin at the same times for all keys: at midnight of the [zone](Zone)'s clocks, on
+    /// Mondays for weeks, and on the first day for months. That is exact when clocks are set to daylight
+    /// saving time and back, so a day may have 23 or 25 hours. As with any
+    /// [fixed window](Self::fixed_window), a key can be granted `2 * limit` permits within an instant.
+    ///
+    /// The wall clock is read once, when the limiter's clock is made
+    /// ([`Clock::since_1970`](crate::Clock::since_1970)). If it is set later, windows stay where they
+    /// are, and after weeks the limiter's clock may be seconds off: see
+    /// [`InstantClock`](crate::InstantClock). A clock that knows no wall clock, such as a
+    /// [`MockClock`](crate::MockClock), counts from the start of 1970 (UTC).
+    ///
+    /// - `limit()`: the permits of a window. No request can be granted more.
+    /// - `window()`: the length of the longest window.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Calendar, Limiter, MockClock, Quota, Zone};
+    ///
+    /// const TOKENS: Quota = Quota::calendar(1000, Calendar::Month, Zone::UTC);
+    /// let clock = MockClock::new();
+    /// let limiter = Limiter::<str>::builder(TOKENS).clock(clock.clone()).build()?;
+    /// let day = Duration::from_secs(86_400);
+    /// // The 28 January 1970.
+    /// clock.advance(day * 27);
+    /// assert!(limiter.try_acquire_n("alice", 1000)?.is_admitted());
+    /// assert_eq!(limiter.try_acquire("alice").retry_after(), Some(day * 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// In another time zone, with the feature `calendar`:
+    ///
+    /// ```
+    /// use tollgate::{Calendar, Quota, Zone};
+    ///
+    /// # if cfg!(feature = "calendar") {
+    /// let quota = Quota::calendar(1000, Calendar::Day, Zone::named("Europe/Berlin")?);
+    /// assert_eq!(quota.to_string(), "fixed window, 1000 per day in Europe/Berlin");
+    /// assert_eq!(quota.window().as_secs(), 25 * 3600);
+    /// # }
+    /// # Ok::<(), tollgate::ZoneError>(())
+    /// ```
+    #[must_use]
+    pub const fn calendar(limit: u32, per: Calendar, zone: Zone) -> Self {
+        Self::of(Kind::Calendar { per, zone }, limit, zone.longest(per))
     }
 
     /// A sliding window counter: it approximates a moving window by the counts of two fixed

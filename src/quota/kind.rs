@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::calendar::{Calendar, Zone};
 use crate::texts::texts;
 
 /// The algorithm, and its parameters except the limit.
@@ -15,6 +16,7 @@ pub(crate) enum Kind {
     SlidingCounter { window: Duration },
     QuantisedLog { window: Duration, resolution: Duration },
     WarmUp { rate: u32, per: Duration, warm_up: Duration },
+    Calendar { per: Calendar, zone: Zone },
 }
 
 /// How a [`Quota`](crate::Quota) counts permits.
@@ -44,7 +46,8 @@ pub enum Algorithm {
     /// Requests queue, and each gets its delay ([`Quota::leaky_queue`](crate::Quota::leaky_queue)).
     LeakyQueue,
     /// Permits are counted from the start of a window to its end
-    /// ([`Quota::fixed_window`](crate::Quota::fixed_window)).
+    /// ([`Quota::fixed_window`](crate::Quota::fixed_window),
+    /// [`Quota::calendar`](crate::Quota::calendar)).
     FixedWindow,
     /// The counts of two windows are added. The older count is weighted by the part of its window
     /// that the moving window still covers

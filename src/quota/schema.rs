@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use tollgate::schema::{Field, FieldKind, FieldValue};
-//! use tollgate::{Algorithm, Quota, parse_duration};
+//! use tollgate::{Algorithm, Quota, Zone, parse_duration};
 //!
 //! fn read(text: &str) -> Result<Quota, Box<dyn std::error::Error>> {
 //!     let (name, fields) = text.split_once(':').ok_or("no algorithm")?;
@@ -17,6 +17,7 @@
 //!             FieldKind::Duration => FieldValue::Duration(parse_duration(text)?),
 //!             FieldKind::Flag => FieldValue::Flag(text == "yes"),
 //!             FieldKind::Number => FieldValue::Number(text.parse()?),
+//!             FieldKind::Zone => FieldValue::Zone(Zone::named(text)?),
 //!         };
 //!         values.push((field, value));
 //!     }
@@ -35,6 +36,7 @@
 
 use core::time::Duration;
 
+use super::calendar::{Calendar, Zone};
 use super::kind::{Algorithm, Kind};
 use super::valid::QuotaError;
 use super::value::Quota;
@@ -63,6 +65,7 @@ macro_rules! fields {
                 "Count refused requests too: a client that goes on asking stays refused";
             Rate rate Number 3 "Permits every `per` of a limiter that is warm";
             WarmUp warm_up Duration 5 "The time in which a cold limiter becomes warm";
+            Zone zone Zone 0 "Time zone of a `per` that is a day, week or month: UTC by default";
         }
     };
 }
@@ -143,10 +146,12 @@ impl Field {
 pub enum FieldKind {
     /// A number of permits.
     Number,
-    /// A duration.
+    /// A duration. [`Field::Per`] may also be a [`Calendar`] window.
     Duration,
     /// On or off.
     Flag,
+    /// The name of a time zone.
+    Zone,
 }
 
 /// A value of a field.
@@ -167,6 +172,10 @@ pub enum FieldValue {
     Duration(Duration),
     /// On or off.
     Flag(bool),
+    /// A window of the calendar, as `per` of a fixed window.
+    Calendar(Calendar),
+    /// A time zone.
+    Zone(Zone),
 }
 
 /// Declares the name, the fields and the meaning of each algorithm, in the order of the variants.
@@ -245,7 +254,8 @@ algorithms! {
         "Holds `capacity` permits, and `leak` run out every `per`";
     LeakyQueue "leaky-queue" [Leak Per MaxDelay] []
         "`leak` leave every `per`, and no request waits longer than `max_delay`";
-    FixedWindow "fixed-window" [Limit Per] [Phase] "`limit` from a first request until `per` later";
+    FixedWindow "fixed-window" [Limit Per] [Phase Zone]
+        "`limit` from a first request until `per` later, or in each day, week or month";
     SlidingCounter "sliding-counter" [Limit Per] [Phase]
         "`limit` per `per`, by the counts of two windows: for limits of 10 and more";
     QuantisedLog "quantised-log" [Limit Per Resolution] []
@@ -302,11 +312,20 @@ impl Quota {
     /// [`FieldError`] for a field that the algorithm needs and that is missing, for one that it does
     /// not have, for a value of another type, and for a quota that is not [valid](Self::validate).
     pub fn from_fields(algorithm: Algorithm, fields: &[(Field, FieldValue)]) -> Result<Self, FieldError> {
+        let calendar = fields.iter().find_map(|&field| match field {
+            (Field::Per, FieldValue::Calendar(calendar)) => Some(calendar),
+            _ => None,
+        });
+        if let Some(calendar) = calendar.filter(|_| algorithm != Algorithm::FixedWindow) {
+            return Err(FieldError::CalendarNeedsFixedWindow { calendar, algorithm });
+        }
         for &(field, value) in fields {
             match (field.kind(), value) {
                 (FieldKind::Number, FieldValue::Number(_))
                 | (FieldKind::Duration, FieldValue::Duration(_))
-                | (FieldKind::Flag, FieldValue::Flag(_)) => {}
+                | (FieldKind::Flag, FieldValue::Flag(_))
+                | (FieldKind::Zone, FieldValue::Zone(_)) => {}
+                (FieldKind::Duration, FieldValue::Calendar(_)) if field == Field::Per => {}
                 _ => return Err(FieldError::OtherKind { field }),
             }
             if !algorithm.has_field(field) && value != FieldValue::Flag(false) {
@@ -323,14 +342,24 @@ impl Quota {
             Some(FieldValue::Duration(time)) => Ok(time),
             _ => Err(missing(field)),
         };
+        let zone = match given(Field::Zone) {
+            Some(FieldValue::Zone(zone)) => Some(zone),
+            _ => None,
+        };
         // Of several fields that are missing, the error names `per`.
-        let per = time(Field::Per)?;
+        let per = if calendar.is_some() { Duration::ZERO } else { time(Field::Per)? };
+        if zone.is_some() && calendar.is_none() {
+            return Err(FieldError::ZoneNeedsCalendar);
+        }
         let quota = match algorithm {
             Algorithm::SlidingWindowLog => Self::new(number(Field::Limit)?, per),
             Algorithm::TokenBucket => Self::token_bucket(number(Field::Capacity)?, number(Field::Refill)?, per),
             Algorithm::LeakyBucket => Self::leaky_bucket(number(Field::Capacity)?, number(Field::Leak)?, per),
             Algorithm::LeakyQueue => Self::leaky_queue(number(Field::Leak)?, per, time(Field::MaxDelay)?),
-            Algorithm::FixedWindow => Self::fixed_window(number(Field::Limit)?, per),
+            Algorithm::FixedWindow => match calendar {
+                Some(calendar) => Self::calendar(number(Field::Limit)?, calendar, zone.unwrap_or(Zone::UTC)),
+                None => Self::fixed_window(number(Field::Limit)?, per),
+            },
             Algorithm::SlidingCounter => Self::sliding_counter(number(Field::Limit)?, per),
             Algorithm::QuantisedLog => Self::quantised_log(number(Field::Limit)?, per, time(Field::Resolution)?),
             Algorithm::WarmUp => Self::warm_up(number(Field::Limit)?, number(Field::Rate)?, per, time(Field::WarmUp)?),
@@ -363,7 +392,7 @@ impl Quota {
     /// The value of a field, if the quota has it.
     pub(super) fn field(&self, field: Field) -> Option<FieldValue> {
         let (permits, per, most) = match self.kind() {
-            Kind::Log | Kind::FixedWindow => (0, self.window(), Duration::ZERO),
+            Kind::Log | Kind::FixedWindow | Kind::Calendar { .. } => (0, self.window(), Duration::ZERO),
             Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
                 (permits, per, Duration::ZERO)
             }
@@ -375,7 +404,11 @@ impl Quota {
         let value = match field {
             Field::Limit | Field::Capacity => FieldValue::Number(self.limit()),
             Field::Refill | Field::Leak | Field::Rate => FieldValue::Number(permits),
-            Field::Per => FieldValue::Duration(per),
+            Field::Per => match self.calendar_window() {
+                Some((calendar, _)) => FieldValue::Calendar(calendar),
+                None => FieldValue::Duration(per),
+            },
+            Field::Zone => FieldValue::Zone(self.calendar_window()?.1),
             Field::MaxDelay | Field::Resolution | Field::WarmUp => FieldValue::Duration(most),
             Field::Start => FieldValue::Number(self.start()?),
             Field::Phase => FieldValue::Duration(self.phase()?),
@@ -417,6 +450,15 @@ pub enum FieldError {
         /// The field.
         field: Field,
     },
+    /// `per` is a window of the calendar, and the algorithm is not a fixed window.
+    CalendarNeedsFixedWindow {
+        /// The window.
+        calendar: Calendar,
+        /// The algorithm.
+        algorithm: Algorithm,
+    },
+    /// The quota has a time zone, and `per` is not a window of the calendar.
+    ZoneNeedsCalendar,
     /// The fields are complete, and their values are not valid.
     Invalid(QuotaError),
 }
@@ -425,6 +467,9 @@ texts! { FieldError {
     Missing { field, algorithm } => "`{}` is missing: a {algorithm} needs it", field.name();
     Foreign { field, algorithm } => "a {algorithm} has no field `{}`: only a {} has it", field.name(), those_with(*field);
     OtherKind { field } => "the value of `{}` is not a {:?}", field.name(), field.kind();
+    CalendarNeedsFixedWindow { calendar, algorithm } => "a {algorithm} has no window of a calendar {calendar}: only a \
+        {} has it", Algorithm::FixedWindow;
+    ZoneNeedsCalendar => "`zone` is for windows of the calendar: give a day, a week or a month as `per`";
     Invalid(error) => "{error}";
 } }
 

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::calendar::{Calendar, Zone};
 use super::schema::{Field, FieldError, FieldKind, FieldValue};
 use super::*;
 
@@ -211,15 +212,18 @@ fn a_name_is_short_and_printable() {
     assert_eq!(NAMED, quota.named("const"));
 }
 
-/// A quota of the algorithm with all of its fields, each with a value of its own.
+/// A quota of the algorithm with all of its fields, each with a value of its own. Those of windows of
+/// the calendar are tested apart.
 fn with_all_fields(algorithm: Algorithm) -> Vec<(Field, FieldValue)> {
     let fields = algorithm.needed_fields().iter().chain(algorithm.optional_fields());
+    let fields = fields.filter(|field| **field != Field::Zone);
     let value = |(at, field): (usize, &Field)| {
         let value = match field.kind() {
             FieldKind::Number => FieldValue::Number(9 - u32::try_from(at).unwrap()),
             // A resolution divides the window.
             FieldKind::Duration => FieldValue::Duration(SECOND * if *field == Field::Per { 60 } else { 5 }),
             FieldKind::Flag => FieldValue::Flag(true),
+            FieldKind::Zone => FieldValue::Zone(Zone::UTC),
         };
         (*field, value)
     };
@@ -258,7 +262,8 @@ fn fields_that_are_missing_foreign_or_of_another_type_are_errors() {
         }
         for &field in Field::ALL.iter().filter(|field| !algorithm.has_field(**field)) {
             assert_eq!(Field::from_name(field.name()), Some(field));
-            let values = [FieldValue::Number(1), FieldValue::Duration(SECOND), FieldValue::Flag(true)];
+            let zone = FieldValue::Zone(Zone::UTC);
+            let values = [FieldValue::Number(1), FieldValue::Duration(SECOND), FieldValue::Flag(true), zone];
             let made = values.map(|value| Quota::from_fields(algorithm, &[all.as_slice(), &[(field, value)]].concat()));
             assert!(made.contains(&Err(FieldError::Foreign { field, algorithm })), "{made:?}");
         }
@@ -270,4 +275,35 @@ fn fields_that_are_missing_foreign_or_of_another_type_are_errors() {
         &[(Field::Per, FieldValue::Duration(SECOND)), (Field::Limit, FieldValue::Number(0))],
     );
     assert_eq!(zero, Err(FieldError::Invalid(QuotaError::ZeroLimit)));
+}
+
+#[test]
+fn a_window_of_the_calendar_is_made_of_its_fields_and_has_them() {
+    let limit = (Field::Limit, FieldValue::Number(5));
+    let of = |algorithm, fields: &[_]| Quota::from_fields(algorithm, &[&[limit], fields].concat());
+    let zone = (Field::Zone, FieldValue::Zone(Zone::UTC));
+    for &calendar in Calendar::ALL {
+        let per = (Field::Per, FieldValue::Calendar(calendar));
+        let quota = Quota::calendar(5, calendar, Zone::UTC);
+        for fields in [&[per][..], &[per, zone]] {
+            assert_eq!(of(Algorithm::FixedWindow, fields), Ok(quota));
+        }
+        assert_eq!(quota.fields().collect::<Vec<_>>(), [limit, per, zone]);
+        assert_eq!(quota.to_string(), format!("fixed window, 5 per {calendar} in UTC"));
+        for algorithm in [Algorithm::SlidingWindowLog, Algorithm::SlidingCounter, Algorithm::TokenBucket] {
+            let error = FieldError::CalendarNeedsFixedWindow { calendar, algorithm };
+            let fields = [per, (Field::Capacity, FieldValue::Number(5)), (Field::Refill, FieldValue::Number(5))];
+            let fields = &fields[..if algorithm == Algorithm::TokenBucket { 3 } else { 1 }];
+            let limit = &[limit][usize::from(algorithm == Algorithm::TokenBucket)..];
+            assert_eq!(Quota::from_fields(algorithm, &[limit, fields].concat()), Err(error));
+        }
+        assert_eq!(quota.aligned(SECOND).validate(), Err(QuotaError::PhaseNeedsFixedWindow));
+        assert_eq!(Quota::calendar(0, calendar, Zone::UTC).validate(), Err(QuotaError::ZeroLimit));
+        assert!(Quota::calendar(Quota::MAX_CAPACITY, calendar, Zone::UTC).validate().is_ok());
+        assert!(Quota::calendar(Quota::MAX_CAPACITY + 1, calendar, Zone::UTC).validate().is_err());
+    }
+    let per = (Field::Per, FieldValue::Duration(SECOND));
+    assert_eq!(of(Algorithm::FixedWindow, &[per, zone]), Err(FieldError::ZoneNeedsCalendar));
+    let phase = (Field::Phase, FieldValue::Calendar(Calendar::Day));
+    assert_eq!(of(Algorithm::FixedWindow, &[per, phase]), Err(FieldError::OtherKind { field: Field::Phase }));
 }

@@ -42,7 +42,7 @@ impl Quota {
         // Where an algorithm has no rate or is given no window, these are valid ones.
         let (most, (permits, per), window, own) = match self.kind {
             Kind::Log => (Self::MAX_LIMIT, ANY, self.window, Ok(())),
-            Kind::FixedWindow => (Self::MAX_CAPACITY, ANY, self.window, Ok(())),
+            Kind::FixedWindow | Kind::Calendar { .. } => (Self::MAX_CAPACITY, ANY, self.window, Ok(())),
             Kind::SlidingCounter { window } => (Self::MAX_COUNTER_LIMIT, ANY, window, Ok(())),
             Kind::QuantisedLog { window, resolution } => {
                 (Self::MAX_CAPACITY, ANY, window, all(&[reset, check_steps(window, resolution)]))
@@ -218,7 +218,7 @@ pub enum QuotaError {
     /// token bucket.
     StartNeedsTokenBucket,
     /// [`Quota::aligned`](Quota::aligned) was called on a quota other than a fixed window or
-    /// a sliding window counter.
+    /// a sliding window counter, or on one of the [calendar](Quota::calendar).
     PhaseNeedsFixedWindow,
     /// [`Quota::counting_refused`](Quota::counting_refused) was called on a quota other than
     /// a sliding window log.
@@ -279,7 +279,7 @@ texts! { QuotaError {
     StartPastCapacity { start, capacity } => "a token bucket of {capacity} permits cannot start with {start}: at most \
         {capacity}";
     StartNeedsTokenBucket => "only a token bucket can start with a number of permits";
-    PhaseNeedsFixedWindow => "only a fixed window or a sliding window counter can be aligned to a phase";
+    PhaseNeedsFixedWindow => "only a fixed window of one length or a sliding window counter can be aligned to a phase";
     CountingRefusedNeedsLog => "only a sliding window log can count refused requests";
     ZeroResolution => "the resolution is zero: give at least one nanosecond";
     UnevenResolution { resolution, window } => "a window of {window:?} is not a multiple of {resolution:?}: give a \

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use tollgate_duration::format_duration as text;
 
+use super::calendar::{Calendar, Zone};
 use super::kind::{Algorithm, Kind};
 use crate::clock::nanos;
 
@@ -68,7 +69,9 @@ impl Quota {
 
     /// The longest time until all permits of a key are free again, if no more are granted.
     ///
-    /// For a sliding window log and a fixed window this is the window that was given.
+    /// For a sliding window log and a fixed window this is the window that was given. For windows of
+    /// the calendar it is the longest: 31 days and an hour for months of a zone where clocks are set
+    /// back.
     ///
     /// ```
     /// use std::time::Duration;
@@ -100,7 +103,7 @@ impl Quota {
             Kind::TokenBucket { .. } => Algorithm::TokenBucket,
             Kind::LeakyBucket { .. } => Algorithm::LeakyBucket,
             Kind::LeakyQueue { .. } => Algorithm::LeakyQueue,
-            Kind::FixedWindow => Algorithm::FixedWindow,
+            Kind::FixedWindow | Kind::Calendar { .. } => Algorithm::FixedWindow,
             Kind::SlidingCounter { .. } => Algorithm::SlidingCounter,
             Kind::QuantisedLog { .. } => Algorithm::QuantisedLog,
             Kind::WarmUp { .. } => Algorithm::WarmUp,
@@ -160,6 +163,20 @@ impl Quota {
     #[must_use]
     pub const fn resolution(&self) -> Option<Duration> {
         if let Kind::QuantisedLog { resolution, .. } = self.kind { Some(resolution) } else { None }
+    }
+
+    /// The windows of the [calendar](Self::calendar) and their time zone; `None` for any other quota.
+    ///
+    /// ```
+    /// use tollgate::{Calendar, Quota, Zone};
+    ///
+    /// let quota = Quota::calendar(1000, Calendar::Month, Zone::UTC);
+    /// assert_eq!(quota.calendar_window(), Some((Calendar::Month, Zone::UTC)));
+    /// assert_eq!(Quota::per_day(1000).calendar_window(), None);
+    /// ```
+    #[must_use]
+    pub const fn calendar_window(&self) -> Option<(Calendar, Zone)> {
+        if let Kind::Calendar { per, zone } = self.kind { Some((per, zone)) } else { None }
     }
 
     /// The longest name: 32 bytes.
@@ -373,6 +390,7 @@ impl fmt::Display for Quota {
                 write!(f, "{algorithm}, {leak} per {}, delayed by at most {}", text(per), text(max_delay))
             }
             Kind::FixedWindow => write!(f, "{algorithm}, {limit} per {}", text(self.window)),
+            Kind::Calendar { per, zone } => write!(f, "{algorithm}, {limit} per {per} in {zone}"),
             Kind::SlidingCounter { window } => write!(f, "{algorithm}, {limit} per {}", text(window)),
             Kind::QuantisedLog { window, resolution } => {
                 write!(f, "{algorithm}, {limit} per {} in steps of {}", text(window), text(resolution))

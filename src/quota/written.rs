@@ -7,6 +7,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tollgate_duration::{format_duration, parse_duration};
 
+use super::calendar::{Calendar, Zone as TimeZone};
 use super::kind::Algorithm;
 use super::schema::{Field, FieldValue, fields};
 use super::value::Quota;
@@ -15,6 +16,7 @@ use super::value::Quota;
 type Number = u32;
 type Duration = DurationText;
 type Flag = bool;
+type Zone = String;
 
 /// Declares what is read: the name, the algorithm and all fields.
 macro_rules! written {
@@ -67,8 +69,18 @@ impl Read for Flag {
 
 impl Read for Duration {
     fn read(self, field: Field) -> Result<(Field, FieldValue), String> {
+        if let (Field::Per, Some(calendar)) = (field, Calendar::from_name(&self.0)) {
+            return Ok((field, FieldValue::Calendar(calendar)));
+        }
         let duration = parse_duration(&self.0).map_err(|error| format!("`{}`: {error}", field.name()))?;
         Ok((field, FieldValue::Duration(duration)))
+    }
+}
+
+impl Read for Zone {
+    fn read(self, field: Field) -> Result<(Field, FieldValue), String> {
+        let zone = TimeZone::named(&self).map_err(|error| format!("`{}`: {error}", field.name()))?;
+        Ok((field, FieldValue::Zone(zone)))
     }
 }
 
@@ -105,6 +117,8 @@ impl Serialize for Text {
             FieldValue::Number(number) => serializer.serialize_u32(number),
             FieldValue::Duration(duration) => serializer.serialize_str(&format_duration(duration)),
             FieldValue::Flag(flag) => serializer.serialize_bool(flag),
+            FieldValue::Calendar(calendar) => serializer.serialize_str(calendar.name()),
+            FieldValue::Zone(zone) => serializer.serialize_str(zone.name()),
         }
     }
 }

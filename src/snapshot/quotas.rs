@@ -6,16 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::nanos;
 use crate::quota::schema::{Field, FieldKind, FieldValue};
-use crate::quota::{Algorithm, Quota};
+use crate::quota::{Algorithm, Calendar, Quota, Zone};
 
 /// A quota as numbers: its kind, limit and window, permits and period, longest delay, start and
-/// phase (each plus one). `Field::place` tells which fields they are.
+/// phase (each plus one). `Field::place` tells which fields they are. Of a window of the calendar the
+/// period is its number, plus one.
 pub(super) type Numbers = [u64; 8];
 
 /// The numbers that a restored limiter must have. The phase may be another, as the
-/// clock may be. But it tells whether a fixed window is aligned; a sliding counter always is.
+/// clock may be. But it tells whether a fixed window is aligned; a sliding counter always is. The time
+/// zone may be another, too, by which the longest window of the calendar is another.
 pub(super) fn compared([kind, limit, window, permits, per, most, start, phase]: Numbers) -> Numbers {
-    let has_phase = kind == number(Algorithm::FixedWindow) && phase > 0;
+    let is_fixed = kind == number(Algorithm::FixedWindow);
+    let (has_phase, window) = (is_fixed && phase > 0, if is_fixed && per > 0 { 0 } else { window });
     [kind, limit, window, permits, per, most, start, has_phase.into()]
 }
 
@@ -28,6 +31,11 @@ pub(super) fn numbers(quota: &Quota) -> Numbers {
             FieldValue::Duration(phase) if field == Field::Phase => phase_of(quota, phase),
             FieldValue::Duration(duration) => nanos(duration),
             FieldValue::Flag(flag) => flag.into(),
+            FieldValue::Calendar(calendar) => {
+                numbers[CALENDAR] = calendar as u64 + 1;
+                continue;
+            }
+            FieldValue::Zone(_) => continue,
         };
         if let Some((place, plus)) = place(algorithm, field) {
             numbers[place] = value.saturating_add(plus);
@@ -35,6 +43,9 @@ pub(super) fn numbers(quota: &Quota) -> Numbers {
     }
     numbers
 }
+
+/// The place of the window of the calendar, which a fixed window does not have its period in.
+const CALENDAR: usize = 4;
 
 /// The place of a field among the numbers, and what is added to it: an optional field that is not set
 /// is zero. A log and a fixed window have their period as the window alone.
@@ -62,6 +73,8 @@ pub(super) const fn number(algorithm: Algorithm) -> u64 {
 pub(super) struct OwnQuota {
     pub(super) numbers: Numbers,
     pub(super) counts_refused: bool,
+    /// Its name. That of a window of the calendar is followed by a backslash, which no name has, and its
+    /// time zone.
     pub(super) name: Option<String>,
 }
 
@@ -70,7 +83,10 @@ impl OwnQuota {
         Self {
             numbers: numbers(quota),
             counts_refused: quota.is_counting_refused(),
-            name: quota.name().map(str::to_owned),
+            name: match quota.calendar_window() {
+                Some((_, zone)) => Some(format!("{}\\{zone}", quota.name().unwrap_or_default())),
+                None => quota.name().map(str::to_owned),
+            },
         }
     }
 
@@ -85,12 +101,24 @@ impl OwnQuota {
                 FieldKind::Number => FieldValue::Number(u32::try_from(value).ok()?),
                 FieldKind::Duration => FieldValue::Duration(Duration::from_nanos(value)),
                 FieldKind::Flag => FieldValue::Flag(value > 0),
+                FieldKind::Zone => continue,
             };
             fields.push((field, value));
         }
+        let text = self.name.as_deref();
+        let (name, zone) = match text.and_then(|text| text.split_once('\\')) {
+            Some((name, zone)) => (Some(name).filter(|name| !name.is_empty()), Some(zone)),
+            None => (text, None),
+        };
+        if let Some(zone) = zone {
+            let calendar = Calendar::ALL.iter().find(|calendar| **calendar as u64 + 1 == self.numbers[CALENDAR])?;
+            fields.retain(|(field, _)| *field != Field::Per);
+            fields.push((Field::Per, FieldValue::Calendar(*calendar)));
+            fields.push((Field::Zone, FieldValue::Zone(Zone::named(zone).ok()?)));
+        }
         fields.push((Field::CountingRefused, FieldValue::Flag(self.counts_refused)));
         let mut quota = Quota::from_fields(algorithm, &fields).ok()?;
-        if let Some(name) = &self.name {
+        if let Some(name) = name {
             quota = quota.named(name);
         }
         (numbers(&quota) == self.numbers).then_some(quota)

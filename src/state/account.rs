@@ -20,6 +20,7 @@
 //! For other numbers the answer is meaningless, but there is no panic.
 
 pub(super) mod bucket;
+pub(super) mod calendar;
 pub(super) mod line;
 mod rate;
 #[cfg(all(test, not(tollgate_loom)))]

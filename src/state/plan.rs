@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::account::bucket::Bucket;
+use super::account::calendar::CalendarWindow;
 use super::account::line::{Queue, WarmUp};
 use super::account::windows::{Counter, Window};
 use super::cell::{AtomicWord, Key, TIME_ZERO, Word};
@@ -29,6 +30,7 @@ pub(super) enum Plan {
     Window(Window),
     Counter(Counter),
     WarmUp(WarmUp),
+    Calendar(CalendarWindow),
 }
 
 /// An expression of the algorithm of a plan, compiled for each.
@@ -42,6 +44,7 @@ macro_rules! with_algorithm {
             Plan::Window($algorithm) => $answer,
             Plan::Counter($algorithm) => $answer,
             Plan::WarmUp($algorithm) => $answer,
+            Plan::Calendar($algorithm) => $answer,
         }
     };
 }
@@ -75,6 +78,7 @@ impl Plan {
                 let window = quota.window_ns();
                 Self::Window(Window::new(limit, window, quota.phase().map(|phase| boundary(phase, window))))
             }
+            Kind::Calendar { per, zone } => Self::Calendar(CalendarWindow::new(limit, per, zone, origin, since_1970)),
             Kind::SlidingCounter { window } => {
                 let window = nanos(window);
                 Self::Counter(Counter::new(limit, window, Some(boundary(quota.phase().unwrap_or_default(), window))))
@@ -119,6 +123,7 @@ impl Plan {
             Self::Window(window) if left.is_none() => apart::window(window, word, old, now, cost),
             Self::Counter(counter) if left.is_none() => apart::counter(counter, word, old, now, cost),
             Self::WarmUp(warm_up) if left.is_none() => apart::warm_up(warm_up, word, old, now, cost),
+            Self::Calendar(calendar) if left.is_none() => apart::calendar(calendar, word, old, now, cost),
             _ => {
                 // Made where it is needed: what a call gets by reference is in memory.
                 let seen = || Seen { cell: CellRef { word, hint, rings }, word: old, now };
@@ -146,9 +151,15 @@ impl Plan {
             (Self::Window(of), Self::Window(under)) => of.moved(seen, under, to),
             (Self::Counter(of), Self::Counter(under)) => of.moved(seen, under, to),
             (Self::WarmUp(of), Self::WarmUp(under)) => of.moved(seen, under, to),
+            (Self::Calendar(of), Self::Calendar(under)) => of.moved(seen, under, to),
+            // Both are fixed windows.
+            (Self::Window(of), Self::Calendar(under)) => {
+                Word::of(under.converted_from(of, seen.word.state(), seen.now))
+            }
+            (Self::Calendar(of), Self::Window(under)) => Word::of(of.converted_to(under, seen.word.state(), seen.now)),
             // Each is named, so that a new one is not forgotten here.
             (Self::Log(_) | Self::QuantisedLog(_) | Self::Bucket(_) | Self::Queue(_), _)
-            | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_), _) => Word::NEW,
+            | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_), _) => Word::NEW,
         }
     }
 }
@@ -156,7 +167,7 @@ impl Plan {
 /// The decisions of accounts, each a function of its own that is called with registers alone. A function
 /// that is not generic is compiled once, and not in each crate that decides.
 mod apart {
-    use super::{AtomicWord, Counter, FastDecision, Queue, WarmUp, Window, Word, request};
+    use super::{AtomicWord, CalendarWindow, Counter, FastDecision, Queue, WarmUp, Window, Word, request};
 
     macro_rules! apart {
         ($($name:ident: $Account:ty),*) => { $(
@@ -173,7 +184,7 @@ mod apart {
         )* };
     }
 
-    apart!(queue: Queue, window: Window, counter: Counter, warm_up: WarmUp);
+    apart!(queue: Queue, window: Window, counter: Counter, warm_up: WarmUp, calendar: CalendarWindow);
 }
 
 /// The algorithm of the plan.

@@ -125,7 +125,7 @@ fn a_number_that_another_algorithm_does_not_allow() {
         (
             Quota::leaky_bucket(5, 1, SECOND).aligned(SECOND),
             QuotaError::PhaseNeedsFixedWindow,
-            "only a fixed window or a sliding window counter can be aligned to a phase",
+            "only a fixed window of one length or a sliding window counter can be aligned to a phase",
         ),
     ] {
         let (error, said) = refused(quota);

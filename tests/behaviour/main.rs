@@ -5,6 +5,8 @@ mod another_phase;
 mod at_the_cap;
 mod auto_traits;
 mod bad_input;
+#[cfg(feature = "calendar")]
+mod calendar;
 mod changing;
 mod equal_quotas;
 mod for_now;

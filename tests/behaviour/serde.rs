@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use serde_json::{from_str, to_string};
-use tollgate::{JointLimiter, Limiter, MockClock, Quota};
+use tollgate::{Calendar, JointLimiter, Limiter, MockClock, Quota, Zone};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -23,6 +23,10 @@ fn quotas() -> Vec<(Quota, &'static str)> {
             r#"{"algorithm":"leaky-queue","leak":10,"per":"1s","max_delay":"500ms"}"#,
         ),
         (window, r#"{"algorithm":"fixed-window","limit":9,"per":"1ns"}"#),
+        (
+            Quota::calendar(9, Calendar::Month, Zone::UTC),
+            r#"{"algorithm":"fixed-window","limit":9,"per":"month","zone":"UTC"}"#,
+        ),
         (window.aligned(Duration::ZERO), r#"{"algorithm":"fixed-window","limit":9,"per":"1ns","phase":"0s"}"#),
         (
             Quota::sliding_counter(50, SECOND).aligned(SECOND),
@@ -76,6 +80,9 @@ fn an_invalid_quota_is_an_error_with_its_reason() {
         (r#"{"limit":5,"per":"1s","start":1}"#, "only a token bucket"),
         (r#"{"limit":5,"per":"1s","name":"é"}"#, "printable ASCII"),
         (r#"{"limit":5,"per":"1s","limits":5}"#, "unknown field"),
+        (r#"{"limit":5,"per":"month"}"#, "a sliding window log has no window of a calendar month"),
+        (r#"{"algorithm":"fixed-window","limit":5,"per":"1d","zone":"UTC"}"#, "`zone` is for windows of the calendar"),
+        (r#"{"algorithm":"fixed-window","limit":5,"per":"day","zone":"Mars"}"#, "`zone`: "),
         (r#"{"algorithm":"log","limit":5,"per":"1s"}"#, "unknown variant"),
     ] {
         let error = from_str::<Quota>(text).unwrap_err().to_string();

@@ -4,6 +4,8 @@
 //! One program, as the models are shared by the tests.
 
 mod against_oracle;
+#[cfg(feature = "calendar")]
+mod calendar_against_oracle;
 mod changes_mint_nothing;
 mod joint_against_oracle;
 mod joint_at_cap_against_oracle;

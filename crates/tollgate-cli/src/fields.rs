@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use tollgate::schema::{Field, FieldError, FieldKind, FieldValue};
-use tollgate::{Algorithm, Quota, parse_duration};
+use tollgate::{Algorithm, Calendar, Quota, Zone, parse_duration};
 
 use crate::errors::RunError;
 use crate::number::check_digits;
@@ -33,11 +33,16 @@ pub(crate) fn parse_algorithm() -> impl TypedValueParser<Value = Algorithm> {
 }
 
 /// Reads a value of a field.
-fn parser(kind: FieldKind) -> fn(&str) -> Result<FieldValue, String> {
-    match kind {
+fn parser(field: Field) -> fn(&str) -> Result<FieldValue, String> {
+    match field.kind() {
+        _ if field == Field::Per => |text| match Calendar::from_name(text) {
+            Some(calendar) => Ok(FieldValue::Calendar(calendar)),
+            None => parse_duration(text).map(FieldValue::Duration).map_err(|error| error.to_string()),
+        },
         FieldKind::Number => |text| parse_count(text).map(FieldValue::Number),
         FieldKind::Duration => |text| parse_duration(text).map(FieldValue::Duration).map_err(|error| error.to_string()),
         FieldKind::Flag => |_| Ok(FieldValue::Flag(true)),
+        FieldKind::Zone => |text| Zone::named(text).map(FieldValue::Zone).map_err(|error| error.to_string()),
     }
 }
 
@@ -82,15 +87,16 @@ impl<const SPECIAL: bool> Args for FieldArgs<SPECIAL> {
     fn augment_args(command: Command) -> Command {
         command.args(Self::fields().into_iter().map(|field| {
             let arg = Arg::new(field.name()).long(option(field)[2..].to_owned()).action(ArgAction::Append);
-            let arg = arg.help(with_options(field.meaning())).value_parser(parser(field.kind()));
+            let arg = arg.help(with_options(field.meaning())).value_parser(parser(field));
             match field.kind() {
                 FieldKind::Number => arg.value_name("N").allow_negative_numbers(true),
                 FieldKind::Duration if field == Field::Per => {
-                    let help = format!("{}: 500ms, 10s, 1m, 1h, 1d, 1h30m", with_options(field.meaning()));
+                    let help = format!("{}: 500ms, 10s, 1m, 1h, 1d, 1h30m, month", with_options(field.meaning()));
                     arg.alias("window").value_name("DURATION").allow_hyphen_values(true).help(help)
                 }
                 FieldKind::Duration => arg.value_name("DURATION").allow_hyphen_values(true),
                 FieldKind::Flag => arg.num_args(0).default_missing_value("true"),
+                FieldKind::Zone => arg.value_name("ZONE"),
             }
         }))
     }

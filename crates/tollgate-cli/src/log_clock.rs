@@ -10,7 +10,7 @@ pub(crate) struct Pause {
     /// A pause of this length leaves nothing that counts, and neither does a longer one.
     pub(crate) longest: u64,
     /// Its windows or steps begin at multiples of this, counted from 1970; 1 where they begin with
-    /// requests.
+    /// requests, and the most where they are those of the calendar.
     pub(crate) period: u64,
 }
 
@@ -22,6 +22,7 @@ impl Pause {
             Algorithm::SlidingCounter => longest / 2,
             Algorithm::QuantisedLog => quota.resolution().map_or(1, nanos),
             _ if quota.phase().is_some() => longest,
+            _ if quota.calendar_window().is_some() => u64::MAX,
             _ => 1,
         };
         Self { longest, period: period.max(1) }
@@ -92,6 +93,8 @@ fn least_common_multiple(one: u128, other: u128) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use tollgate::{Calendar, Zone};
+
     use super::*;
 
     #[test]
@@ -114,6 +117,13 @@ mod tests {
                 assert!(reading - before >= pause.min(3 * hour / 2) && reading - before < 3 * hour);
             }
         }
+    }
+
+    #[test]
+    fn a_calendar_leaves_pauses_as_they_are() {
+        let quotas = [Quota::calendar(5, Calendar::Day, Zone::UTC), Quota::new(5, Duration::from_secs(7))];
+        let mut clock = LogClock::new(&quotas.map(|quota| Pause::of(&quota)), 1_000).unwrap();
+        assert_eq!(clock.reading_at(1 << 60), Some(1 << 60));
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod key;
 pub mod layered;
 #[cfg(feature = "limited")]
 pub mod limited;
+pub mod months;
 pub mod oracle;
 pub mod phases;
 pub mod programs;

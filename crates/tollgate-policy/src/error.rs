@@ -4,7 +4,7 @@ use core::fmt;
 use std::path::PathBuf;
 
 use tollgate::schema::Field;
-use tollgate::{Algorithm, BuildError, DurationError, QuotaError};
+use tollgate::{Algorithm, BuildError, Calendar, DurationError, QuotaError, ZoneError};
 use tollgate_address::ClientConfigError;
 
 use crate::condition::MatchError;
@@ -120,6 +120,22 @@ pub enum PolicyProblem {
         /// The reason.
         error: DurationError,
     },
+    /// `zone` is no time zone that is known.
+    Zone {
+        /// The name in the file.
+        name: String,
+        /// The reason.
+        error: ZoneError,
+    },
+    /// `per` is a window of the calendar, and the algorithm is not a fixed window.
+    CalendarNeedsFixedWindow {
+        /// The window.
+        calendar: Calendar,
+        /// The quota's algorithm.
+        algorithm: Algorithm,
+    },
+    /// A quota has a `zone`, and `per` is not a window of the calendar.
+    ZoneNeedsCalendar,
     /// `at_key_cap` is neither `deny` nor `admit`.
     UnknownAtKeyCap {
         /// The word in the file.
@@ -219,6 +235,15 @@ impl fmt::Display for PolicyProblem {
                 write!(f, "a {algorithm} has no `{field}`: it has {fields}; remove it, or choose another `algorithm`")
             }
             Self::Duration { field, error } => write!(f, "`{field}`: {error}"),
+            Self::Zone { name, error } => write!(f, "`zone` is {name:?}: {error}"),
+            Self::CalendarNeedsFixedWindow { calendar, algorithm } => write!(
+                f,
+                "a {algorithm} has no window of a calendar {calendar}: write `algorithm = \"fixed-window\"`, or a \
+                 duration as `per`"
+            ),
+            Self::ZoneNeedsCalendar => f.write_str(
+                "`zone` is for windows of the calendar: write \"day\", \"week\" or \"month\" as `per`, or remove it",
+            ),
             Self::UnknownAtKeyCap { word } => write!(f, "`at_key_cap` is {word:?}: write \"deny\" or \"admit\""),
             Self::ShadowAndPercentage => f.write_str(
                 "`shadow` and `enforced_percent` are both there: remove `shadow`, or write `enforced_percent = 0` for \

@@ -266,10 +266,10 @@
 //! | rules, matches and tiers, also a list in a file of its own, by the same fields of requests and with the same names of tiers | applied to a [`RequestLimiter`] |
 //! | dimensions, algorithms, tiers, fields, `key_cap`, `[client]`, `[store]` | refused, unless the program [builds new limiters](Reloader::rebuild_with) |
 //!
-//! A phase counts from 1970 in process, on a store, in `tollgate serve` and in `tollgate replay`. In
-//! process the wall clock is read once, when the limiter's clock is made: if it is set later, or that
-//! clock runs at another rate, windows are off by as much. A clock that knows no wall clock, such as a
-//! mock clock, has phases from its origin.
+//! A phase counts from 1970 in process, on a store, in `tollgate serve` and in `tollgate replay`, and
+//! a day, a week or a month is that of its zone. In process the wall clock is read once, when the
+//! limiter's clock is made: if it is set later, or that clock runs at another rate, windows are off by
+//! as much. To a clock that knows no wall clock, such as a mock clock, its origin is the start of 1970.
 //!
 //! [`AtKeyCap`]: tollgate::AtKeyCap
 //! [`Limiter::set_quotas`]: tollgate::Limiter::set_quotas

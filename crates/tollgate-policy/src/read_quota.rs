@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use tollgate::schema::{Field, FieldError, FieldKind, FieldValue};
-use tollgate::{Algorithm, BuildError, Quota};
+use tollgate::{Algorithm, BuildError, Calendar, Quota, Zone};
 use toml::Spanned;
 
 use crate::error::{PolicyProblem, is_in_policies};
@@ -25,6 +25,7 @@ enum FileValue {
     Number(u32),
     Duration(Spanned<DurationText>),
     Flag(bool),
+    Zone(String),
 }
 
 enum Key {
@@ -76,6 +77,7 @@ impl<'de> Visitor<'de> for Table {
                     let (place, value) = match field.kind() {
                         FieldKind::Number => of(map.next_value()?, FileValue::Number),
                         FieldKind::Flag => of(map.next_value()?, FileValue::Flag),
+                        FieldKind::Zone => of(map.next_value()?, FileValue::Zone),
                         FieldKind::Duration => {
                             let text: Spanned<DurationText> = map.next_value()?;
                             (text.span().start, FileValue::Duration(text))
@@ -89,6 +91,10 @@ impl<'de> Visitor<'de> for Table {
     }
 }
 
+fn calendar(text: &DurationText) -> Option<Calendar> {
+    if let DurationText::Text(name) = text { Calendar::from_name(name) } else { None }
+}
+
 fn of<T>(value: Spanned<T>, make: fn(T) -> FileValue) -> (usize, FileValue) {
     (value.span().start, make(value.into_inner()))
 }
@@ -100,23 +106,34 @@ pub(crate) fn quota_of(spanned: &Spanned<FileQuota>) -> Result<Quota, Placed> {
         Some(name) => Algorithm::from_name(name.get_ref())
             .ok_or_else(|| at(name, PolicyProblem::UnknownAlgorithm { name: name.get_ref().clone() }))?,
     };
-    let read = |(field, _, value): &(Field, usize, FileValue)| {
+    let read = |(field, place, value): &(Field, usize, FileValue)| {
         let value = match value {
             FileValue::Number(number) => FieldValue::Number(*number),
-            FileValue::Duration(text) => FieldValue::Duration(duration(field.name(), text)?),
+            FileValue::Duration(text) => match calendar(text.get_ref()).filter(|_| *field == Field::Per) {
+                Some(calendar) => FieldValue::Calendar(calendar),
+                None => FieldValue::Duration(duration(field.name(), text)?),
+            },
             FileValue::Flag(flag) => FieldValue::Flag(*flag),
+            FileValue::Zone(name) => {
+                let unknown = |error| (*place, PolicyProblem::Zone { name: name.clone(), error });
+                FieldValue::Zone(Zone::named(name).map_err(unknown)?)
+            }
         };
         Ok((*field, value))
     };
     let values = fields.iter().map(read).collect::<Result<Vec<_>, Placed>>()?;
+    let place_of = |field| fields.iter().find(|(other, ..)| *other == field).map_or(0, |(_, place, _)| *place);
     let made = Quota::from_fields(algorithm, &values).map_err(|error| match error {
         FieldError::Missing { field, .. } => {
             at(spanned, PolicyProblem::MissingField { field: field.name(), algorithm })
         }
         FieldError::Foreign { field, .. } => {
-            let place = fields.iter().find(|(other, ..)| *other == field).map_or(0, |(_, place, _)| *place);
-            (place, PolicyProblem::ForeignField { field: field.name(), algorithm })
+            (place_of(field), PolicyProblem::ForeignField { field: field.name(), algorithm })
         }
+        FieldError::CalendarNeedsFixedWindow { calendar, .. } => {
+            (place_of(Field::Per), PolicyProblem::CalendarNeedsFixedWindow { calendar, algorithm })
+        }
+        FieldError::ZoneNeedsCalendar => (place_of(Field::Zone), PolicyProblem::ZoneNeedsCalendar),
         FieldError::Invalid(error) => at(spanned, BuildError::from(error)),
         error => at(spanned, PolicyProblem::Toml { message: error.to_string() }),
     })?;

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use tollgate::{
-    Algorithm, AtKeyCap, BuildError, ChangeError, DurationError, MAX_DIMENSIONS, MAX_KEY_CAP, MockClock, Penalty,
-    PenaltyError, Quota, QuotaError,
+    Algorithm, AtKeyCap, BuildError, Calendar, ChangeError, DurationError, MAX_DIMENSIONS, MAX_KEY_CAP, MockClock,
+    Penalty, PenaltyError, Quota, QuotaError, Zone, ZoneError,
 };
 
 use super::*;
@@ -68,6 +68,12 @@ fn every_kind_of_quota_is_read_and_printed_and_read() {
         (
             r#"{ algorithm = "fixed-window", limit = 50, per = "1m", phase = "40s" }"#,
             Quota::fixed_window(50, minute).aligned(Duration::from_secs(40)),
+        ),
+        (r#"{ algorithm = "fixed-window", limit = 50, per = "week" }"#, Quota::calendar(50, Calendar::Week, Zone::UTC)),
+        #[cfg(feature = "calendar")]
+        (
+            r#"{ name = "tokens", algorithm = "fixed-window", zone = "europe/berlin", per = "month", limit = 50 }"#,
+            Quota::calendar(50, Calendar::Month, Zone::named("Europe/Berlin").unwrap()).named("tokens"),
         ),
         (r#"{ algorithm = "sliding-counter", limit = 50, per = "1m" }"#, Quota::sliding_counter(50, minute)),
         (
@@ -196,6 +202,62 @@ fn missing_fields() {
             other => panic!("{quota}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn windows_of_the_calendar_that_cant_be() {
+    let month = |algorithm| PolicyProblem::CalendarNeedsFixedWindow { calendar: Calendar::Month, algorithm };
+    let zone = |name: &str, error| PolicyProblem::Zone { name: name.to_owned(), error };
+    let (log, counter) = (Algorithm::SlidingWindowLog, Algorithm::SlidingCounter);
+    let unknown = if cfg!(feature = "calendar") { ZoneError::Unknown } else { ZoneError::OnlyUtc };
+    let cases = [
+        (r#"{ limit = 5, per = "month" }"#, "\"month", month(log), "write `algorithm = \"fixed-window\"`"),
+        (r#"{ zone = "UTC", limit = 5, per = "month" }"#, "\"month", month(log), "or a duration as `per`"),
+        (
+            r#"{ algorithm = "sliding-counter", limit = 5, per = "month" }"#,
+            "\"month",
+            month(counter),
+            "a sliding window",
+        ),
+        (
+            r#"{ algorithm = "fixed-window", limit = 5, per = "1d", zone = "UTC" }"#,
+            "\"UTC",
+            PolicyProblem::ZoneNeedsCalendar,
+            "write \"day\", \"week\" or \"month\" as `per`",
+        ),
+        (
+            r#"{ algorithm = "fixed-window", limit = 5, per = "day", zone = "Berlin" }"#,
+            "\"Berlin",
+            zone("Berlin", unknown),
+            "`zone` is \"Berlin\": ",
+        ),
+        (
+            r#"{ algorithm = "fixed-window", limit = 5, per = "day", phase = "1h" }"#,
+            "{",
+            PolicyProblem::Refused(QuotaError::PhaseNeedsFixedWindow.into()),
+            "a fixed window of one length",
+        ),
+        (
+            r#"{ limit = 5, per = "1d", zone = "UTC" }"#,
+            "\"UTC",
+            PolicyProblem::ForeignField { field: "zone", algorithm: log },
+            "choose another `algorithm`",
+        ),
+        (
+            r#"{ algorithm = "fixed-window", limit = 5, per = "Month" }"#,
+            "\"Month",
+            PolicyProblem::Duration { field: "per", error: tollgate::parse_duration("Month").unwrap_err() },
+            "",
+        ),
+    ];
+    for (quota, place, expected, words) in cases {
+        let (line, at, problem) = refused(&with_quotas(quota));
+        assert_eq!((line, &problem), (3, &expected), "{quota}");
+        assert_eq!(Some(at), quota.find(place).map(|at| "quota = [".len() + at + 1), "{quota}");
+        assert!(problem.to_string().contains(words), "{problem}");
+    }
+    let text = with_quotas(r#"{ algorithm = "fixed-window", limit = 5, per = "day", zone = 2 }"#);
+    assert!(matches!(refused(&text).2, PolicyProblem::Toml { .. }));
 }
 
 #[test]

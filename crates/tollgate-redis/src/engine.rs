@@ -392,6 +392,7 @@ impl Engine {
 
     fn arguments(&self, asked: &[Asked], acts: &'static str, cost: u32, times: u64, tells: bool) -> Vec<Argument> {
         let skew = u64::try_from(self.store.inner.skew.as_micros()).unwrap_or(u64::MAX);
+        let since_1970 = self.store.inner.script.since_1970();
         let mut arguments = vec![
             Argument::Word(acts),
             Argument::Number(cost.into()),
@@ -400,7 +401,7 @@ impl Engine {
             Argument::Number(skew),
         ];
         for &(dimension, _) in asked {
-            arguments.extend(&self.dimensions[dimension].arguments);
+            arguments.extend(self.dimensions[dimension].arguments(since_1970));
         }
         arguments
     }
@@ -426,6 +427,7 @@ impl Engine {
         let Some(&(_, key)) = place.and_then(|place| asked.get(place)) else { return protocol(charges) };
         match (what, by.map(str::parse)) {
             (Some("SKEW"), Some(Ok(by))) => StoreError::ClockWentBack { key, by: Duration::from_micros(by) },
+            (Some("CALENDAR"), _) => StoreError::ClocksDiffer { key },
             (Some("WRONGTYPE" | "FOREIGN"), _) => StoreError::ForeignValue { key },
             _ => protocol(charges),
         }

@@ -213,6 +213,13 @@ pub enum StoreError {
         /// How far the clock is behind.
         by: Duration,
     },
+    /// The clocks of the server and of this process differ by more than a window of the
+    /// [calendar](tollgate::Quota::calendar), so this process does not know the window that the server
+    /// is in. Nothing was charged.
+    ClocksDiffer {
+        /// The digest in the name of the key.
+        key: KeyDigest,
+    },
     /// A receipt of another limiter.
     OtherLimiter,
 }
@@ -235,6 +242,10 @@ impl fmt::Display for StoreError {
             Self::ClockWentBack { key, by } => write!(
                 f,
                 "the server's clock is {by:?} behind the newest permit of the key {key}: set the clock, or forget the key"
+            ),
+            Self::ClocksDiffer { key } => write!(
+                f,
+                "the clocks of the server and of this process differ by more than a window of the key {key}: set them"
             ),
             Self::OtherLimiter => f.write_str("the receipt is of another limiter: refund it there"),
         }

@@ -137,7 +137,10 @@ fn share(quota: &Quota, nodes: u32) -> Result<Quota, BuildError> {
         Algorithm::TokenBucket => Quota::token_bucket(limit, permits, slower),
         Algorithm::LeakyBucket => Quota::leaky_bucket(limit, permits, slower),
         Algorithm::LeakyQueue => Quota::leaky_queue(permits, slower, quota.max_delay().unwrap_or_default()),
-        Algorithm::FixedWindow => Quota::fixed_window(limit, quota.window()),
+        Algorithm::FixedWindow => match quota.calendar_window() {
+            Some((calendar, zone)) => Quota::calendar(limit, calendar, zone),
+            None => Quota::fixed_window(limit, quota.window()),
+        },
         Algorithm::SlidingCounter => Quota::sliding_counter(limit, quota.window() / 2),
         Algorithm::QuantisedLog => {
             let resolution = quota.resolution().unwrap_or_default();

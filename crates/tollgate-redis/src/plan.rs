@@ -1,11 +1,12 @@
 //! The quotas of a dimension, as the script takes them.
 
 use core::cmp::Reverse;
+use core::ops::Range;
 use core::time::Duration;
 use std::sync::Arc;
 
 use tollgate::schema::Field;
-use tollgate::{Algorithm, JointLimiter, Quota};
+use tollgate::{Algorithm, Calendar, JointLimiter, Quota, Zone};
 
 use crate::error::BuildError;
 use crate::names::Names;
@@ -18,7 +19,9 @@ pub(crate) struct Dimension {
     pub(crate) quotas: Arc<[Quota]>,
     pub(crate) names: Names,
     /// The kind of value, and its numbers.
-    pub(crate) arguments: Vec<Argument>,
+    arguments: Vec<Argument>,
+    /// The windows of the calendar, if the quota has such.
+    calendar: Option<(Calendar, Zone)>,
     /// The places of the quotas in the order in which the script has them. Of quotas with the same
     /// wait the first decides. So those with most permits are first, and those that another implies
     /// are last.
@@ -49,18 +52,34 @@ impl Dimension {
         let mut order: Vec<usize> = (0..quotas.len()).collect();
         order.sort_by_key(|&place| (is_implied(&quotas[place], &quotas), Reverse(quotas[place].limit())));
         let in_order: Vec<Quota> = order.iter().map(|&place| quotas[place]).collect();
-        let Layout { kind, parameters, numbers } = Layout::of(&in_order)?;
+        let Layout { kind, parameters, numbers, calendar } = Layout::of(&in_order)?;
         let mut arguments = vec![Argument::Word(kind)];
         arguments.extend(numbers.into_iter().map(Argument::Number));
-        let words: Vec<String> = parameters.iter().map(u64::to_string).collect();
+        let mut words: Vec<String> = parameters.iter().map(u64::to_string).collect();
+        words.extend(calendar.iter().flat_map(|(per, zone)| [per.to_string(), zone.to_string()]));
         let names = Names::new(shared.prefix, &format!("{kind}{}", words.join(".")), shared.tag);
         let least = quotas.iter().map(Quota::limit).min().unwrap_or(0);
-        Ok(Self { name, quotas: quotas.into(), names, arguments, order, least })
+        Ok(Self { name, quotas: quotas.into(), names, arguments, calendar, order, least })
+    }
+
+    /// What the script is told of the quotas, by this process's time since 1970.
+    pub(crate) fn arguments(&self, since_1970: Duration) -> impl Iterator<Item = Argument> {
+        let windows = self.calendar.map(|(per, zone)| windows(per, zone, since_1970));
+        let micros = |time: Duration| Argument::Number(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+        self.arguments.iter().copied().chain(windows.into_iter().flatten().map(micros))
     }
 }
 
+/// The starts of the window of the calendar that a time lies in, of the one before it and of the one
+/// after it, and the end of that.
+fn windows(per: Calendar, zone: Zone, since_1970: Duration) -> [Duration; 4] {
+    let Range { start, end } = per.window(zone, since_1970);
+    let before = per.window(zone, start.saturating_sub(Duration::from_nanos(1)));
+    [before.start, start, end, per.window(zone, end).end]
+}
+
 /// The fields that the script decides by. A quota with another one is not kept.
-const KEPT: [Field; 9] = [
+const KEPT: [Field; 10] = [
     Field::Limit,
     Field::Capacity,
     Field::Refill,
@@ -70,6 +89,7 @@ const KEPT: [Field; 9] = [
     Field::Resolution,
     Field::Start,
     Field::Phase,
+    Field::Zone,
 ];
 
 /// The kind of value that quotas have on the server.
@@ -81,9 +101,16 @@ struct Layout {
     parameters: Vec<u64>,
     /// What the script is told.
     numbers: Vec<u64>,
+    /// The windows of the calendar. They are in the name of the key, too, and the script is told of
+    /// those that are near.
+    calendar: Option<(Calendar, Zone)>,
 }
 
 impl Layout {
+    fn new(kind: &'static str, parameters: Vec<u64>, numbers: Vec<u64>) -> Self {
+        Self { kind, parameters, numbers, calendar: None }
+    }
+
     fn of(quotas: &[Quota]) -> Result<Self, BuildError> {
         if let Some(quota) = quotas.iter().find(|quota| quota.fields().any(|(field, _)| !KEPT.contains(&field))) {
             return Err(BuildError::NotKept { quota: Box::new(*quota) });
@@ -97,29 +124,32 @@ impl Layout {
                 let rate = Rate::of(quota)?;
                 let lacks = quota.start().map_or(0, |start| limit.saturating_sub(start.into()));
                 let numbers = vec![limit, rate.permits, rate.period, rate.stride, rate.stride_time, lacks];
-                Ok(Self { kind: "B", parameters: vec![limit, rate.permits, rate.period], numbers })
+                Ok(Self::new("B", vec![limit, rate.permits, rate.period], numbers))
             }
             Algorithm::LeakyQueue => {
                 let (rate, longest) = (Rate::of(quota)?, window(quota.max_delay().unwrap_or_default())?);
                 let numbers = vec![limit, rate.permits, rate.period, rate.stride, rate.stride_time, longest];
-                Ok(Self { kind: "Q", parameters: vec![rate.permits, rate.period], numbers })
+                Ok(Self::new("Q", vec![rate.permits, rate.period], numbers))
+            }
+            Algorithm::FixedWindow if quota.calendar_window().is_some() => {
+                Ok(Self { calendar: quota.calendar_window(), ..Self::new("M", vec![], vec![limit]) })
             }
             Algorithm::FixedWindow => {
                 let length = window(quota.window())?;
                 let first = quota.phase().map(window).transpose()?.map(|phase| phase % length);
                 let numbers = vec![limit, length, first.is_some().into(), first.unwrap_or(0)];
-                Ok(Self { kind: "F", parameters: [length].into_iter().chain(first).collect(), numbers })
+                Ok(Self::new("F", [length].into_iter().chain(first).collect(), numbers))
             }
             Algorithm::SlidingCounter => {
                 let length = window(quota.window() / 2)?;
                 let first = window(quota.phase().unwrap_or_default())? % length;
                 exact(3 * u128::from(limit) * u128::from(length), quota)?;
-                Ok(Self { kind: "C", parameters: vec![length, first], numbers: vec![limit, length, first] })
+                Ok(Self::new("C", vec![length, first], vec![limit, length, first]))
             }
             Algorithm::QuantisedLog => {
                 let resolution = quota.resolution().unwrap_or_default();
                 let (step, length) = (window(resolution)?, window(quota.window() - resolution)?);
-                Ok(Self { kind: "S", parameters: vec![length, step], numbers: vec![limit, length, step] })
+                Ok(Self::new("S", vec![length, step], vec![limit, length, step]))
             }
             _ => Err(BuildError::NotKept { quota: Box::new(*quota) }),
         }
@@ -130,7 +160,7 @@ impl Layout {
         for quota in quotas {
             numbers.extend([quota.limit().into(), micros(quota.window(), quota)?]);
         }
-        Ok(Self { kind: "L", parameters: vec![], numbers })
+        Ok(Self::new("L", vec![], numbers))
     }
 }
 
@@ -240,6 +270,22 @@ mod tests {
             let error = layout(quota).err().unwrap();
             assert!(matches!(error, BuildError::NotWholeMicroseconds { .. }), "{error}");
         }
+    }
+
+    #[test]
+    fn the_script_is_told_of_the_windows_about_a_time() {
+        let day = Duration::from_secs(86_400);
+        let month = [0, 31, 59, 90].map(|days| day * days);
+        for time in [day * 31, day * 40, day * 59 - Duration::from_nanos(1)] {
+            assert_eq!(windows(Calendar::Month, Zone::UTC, time), month);
+        }
+        assert_eq!(windows(Calendar::Day, Zone::UTC, Duration::ZERO), [0, 0, 1, 2].map(|days| day * days));
+        let quota = Quota::calendar(5, Calendar::Month, Zone::UTC);
+        let shared = Shared { prefix: "tollgate", tag: None };
+        let dimension = &plan(vec![("api".to_owned(), vec![quota])], shared).unwrap()[0];
+        let numbers = month.map(|time| Argument::Number(time.as_secs() * 1_000_000));
+        let arguments = [[Argument::Word("M"), Argument::Number(5)].as_slice(), &numbers].concat();
+        assert_eq!(dimension.arguments(day * 40).collect::<Vec<_>>(), arguments);
     }
 
     #[test]

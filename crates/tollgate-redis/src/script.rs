@@ -1,5 +1,8 @@
 //! The script, and the commands that run it.
 
+use core::time::Duration;
+use std::time::SystemTime;
+
 use redis::{Cmd, Script};
 use tollgate::{AnyClock, Clock as _};
 
@@ -49,6 +52,14 @@ impl Scripted {
     pub(crate) fn of(text: String) -> Self {
         let hash = Script::new(&text).get_hash().to_owned();
         Self { text, hash, clock: None }
+    }
+
+    /// The time since 1970 by the clock of the script, or by that of this process.
+    pub(crate) fn since_1970(&self) -> Duration {
+        match &self.clock {
+            Some(clock) => Duration::from_nanos(clock.now()),
+            None => SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default(),
+        }
     }
 
     /// The command by the digest of the script.

@@ -143,19 +143,23 @@ fn earliest(status: &Status, quotas: &[Quota], permits: u64) -> Duration {
 }
 
 /// The time between a permit and the last of so many later ones, at least. For a [`Limit`] of your
-/// own.
+/// own. Windows of the calendar differ in length: of them nothing is told.
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::Quota;
+/// use tollgate::{Calendar, Quota, Zone};
 ///
 /// assert_eq!(tollgate_wait::at_least(&Quota::per_second(10), 25), Duration::from_secs(2));
+/// let month = Quota::calendar(10, Calendar::Month, Zone::UTC);
+/// assert_eq!(tollgate_wait::at_least(&month, 25), Duration::ZERO);
 /// ```
 #[must_use]
 pub fn at_least(quota: &Quota, later: u64) -> Duration {
     let (window, limit) = (quota.window().as_nanos(), u128::from(quota.limit()));
     let later = u128::from(later);
     let nanos = match quota.algorithm() {
+        // This is the longest window, and others are shorter.
+        _ if quota.calendar_window().is_some() => 0,
         // The window is rounded up to a nanosecond.
         Algorithm::TokenBucket | Algorithm::LeakyBucket => (window.saturating_sub(1) * later) / limit,
         Algorithm::SlidingWindowLog | Algorithm::FixedWindow => later / limit * window,

@@ -15,6 +15,11 @@ fn a_quota_of_each_kind_is_the_same_again() {
         Quota::sliding_counter(7, second).aligned(second / 4),
         Quota::quantised_log(7, second, second / 10),
         Quota::warm_up(7, 3, second, 5 * second),
+        Quota::calendar(7, Calendar::Day, Zone::UTC),
+        Quota::calendar(7, Calendar::Week, Zone::UTC),
+        Quota::calendar(7, Calendar::Month, Zone::UTC).named("api"),
+        #[cfg(feature = "calendar")]
+        Quota::calendar(7, Calendar::Month, Zone::named("Pacific/Apia").unwrap()),
     ] {
         assert_eq!(OwnQuota::of(&quota).quota(), Some(quota));
     }
@@ -51,8 +56,8 @@ fn numbers_that_do_not_fit_together_are_no_quota() {
 fn no_two_fields_of_an_algorithm_have_the_same_place() {
     for &algorithm in Algorithm::ALL {
         let fields = algorithm.needed_fields().iter().chain(algorithm.optional_fields());
-        // A snapshot has apart whether refused requests count.
-        let fields = fields.filter(|field| **field != Field::CountingRefused);
+        // A snapshot has apart whether refused requests count, and time zones.
+        let fields = fields.filter(|field| !matches!(field, Field::CountingRefused | Field::Zone));
         let mut places: Vec<usize> = fields.map(|field| place(algorithm, *field).expect("a place").0).collect();
         places.sort_unstable();
         assert!(places.is_sorted_by(|one, other| one < other) && places[0] > 0, "{algorithm}: {places:?}");

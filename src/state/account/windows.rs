@@ -178,6 +178,20 @@ impl<const SLIDES: bool> Windows<SLIDES> {
     }
 }
 
+impl Window {
+    /// The start of the window whose permits the state has; `None` if it has none.
+    pub(super) fn start(state: u128) -> Option<u64> {
+        let counts = Self::counts(state);
+        (counts.current > 0).then_some(counts.start)
+    }
+
+    /// The same state of a window with another start.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn starting_at(state: u128, start: u64) -> u128 {
+        Self::state(Counts { start, ..Self::counts(state) })
+    }
+}
+
 impl<const SLIDES: bool> Account for Windows<SLIDES> {
     #[inline(always)]
     fn decide(&self, state: u128, now: u64, cost: u32, _: Option<u64>) -> Verdict {

@@ -23,6 +23,8 @@
 //!
 //! Times are nanoseconds; answers are in `u128` so that nothing here can overflow.
 
+#[cfg(feature = "calendar")]
+pub mod calendar;
 mod log;
 pub mod meter;
 

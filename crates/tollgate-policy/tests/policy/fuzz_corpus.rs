@@ -69,6 +69,8 @@ fn damage() -> impl Strategy<Value = Damage> {
         ",",
         "limit",
         "phase = \"1s\"\n",
+        "month",
+        "zone = \"UTC\"\n",
         "start = 0\n",
         "\\",
         "\u{1}",

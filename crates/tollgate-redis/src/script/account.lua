@@ -174,35 +174,61 @@ local function start_at(first, window)
     return now - (now - first) % window
 end
 
--- A fixed window; it begins with a request, or at a whole number of windows after `first`.
-kinds.F = function(key, place)
-    local limit, window, is_aligned, first = number(), number(), number() == 1, number()
-    local rule = { limit = limit, used_below = 2 ^ 31 }
-
-    function rule.all_free_at(anchor) return anchor + window end
-    rule.ends_at = rule.all_free_at
+-- A window of so many permits. `opens` is the start of one that begins now, and `ends_at` tells when
+-- the one with a start ends.
+local function fixed_window(key, place, limit, opens, ends_at)
+    local rule = { limit = limit, used_below = 2 ^ 31, ends_at = ends_at, all_free_at = ends_at }
 
     function rule.wait(anchor, used, permits)
-        if anchor + window <= now or used + permits <= limit then
+        if ends_at(anchor) <= now or used + permits <= limit then
             return 0
         end
-        return anchor + window - now
+        return ends_at(anchor) - now
     end
 
     function rule.charged(anchor, used, permits)
-        if used == 0 or anchor + window <= now then
-            return is_aligned and start_at(first, window) or now, permits
+        if used == 0 or ends_at(anchor) <= now then
+            return opens, permits
         end
         return anchor, used + permits
     end
 
-    function rule.remaining(anchor, used) return anchor + window <= now and limit or limit - used end
+    function rule.remaining(anchor, used) return ends_at(anchor) <= now and limit or limit - used end
 
     function rule.refunded(anchor, used, permits, charged_at)
-        return anchor + window > now and charged_at >= anchor and used >= permits and used - permits
+        return ends_at(anchor) > now and charged_at >= anchor and used >= permits and used - permits
     end
 
     return account(key, place, rule)
+end
+
+-- A fixed window; it begins with a request, or at a whole number of windows after `first`.
+kinds.F = function(key, place)
+    local limit, window, is_aligned, first = number(), number(), number() == 1, number()
+    local opens = is_aligned and start_at(first, window) or now
+    return fixed_window(key, place, limit, opens, function(anchor) return anchor + window end)
+end
+
+-- A fixed window of the calendar. The caller tells the starts of three windows one after the other, and
+-- the end of the last: those about its own time. This clock alone tells which of them is now.
+kinds.M = function(key, place)
+    local limit, starts = number(), { number(), number(), number(), number() }
+    local function ends_at(anchor)
+        for _, start in ipairs(starts) do
+            if anchor < start then
+                return start
+            end
+        end
+        refuse('CALENDAR', place)
+    end
+    local opens
+    for _, start in ipairs(starts) do
+        opens = start <= now and start or opens
+    end
+    if not opens or ends_at(now) <= now then
+        refuse('CALENDAR', place)
+    end
+    return fixed_window(key, place, limit, opens, ends_at)
 end
 
 -- A sliding counter: the permits of an aligned window in the lower 16 bits, those of the window

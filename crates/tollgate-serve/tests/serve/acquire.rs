@@ -6,6 +6,7 @@ use tollgate::AnyClock;
 use tollgate::MockClock;
 use tollgate_kit::clients;
 use tollgate_kit::clocks::AnchoredClock;
+use tollgate_kit::months;
 use tollgate_kit::phases::{self, nanos_at};
 
 use crate::place::by_both;
@@ -213,6 +214,19 @@ fn a_phase_counts_from_1970_and_a_restart_moves_no_window() {
         served.stop();
         (served, clock) = start(minute);
     }
+}
+
+#[test]
+fn a_month_begins_at_midnight_in_its_zone() {
+    by_both(|place| {
+        let clock = place.clock();
+        let served = Running::start(place.server(months::POLICY).clock(clock.clone()));
+        for (time, is_admitted) in months::REQUESTS {
+            clock.set(time * 1_000_000_000);
+            let status = served.acquire(r#"{"keys": {"client": "192.0.2.1"}}"#).status;
+            assert_eq!(status == 200, is_admitted, "{time}: {status}");
+        }
+    });
 }
 
 #[test]

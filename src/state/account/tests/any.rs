@@ -1,6 +1,7 @@
 //! Any of the accounts, as tests name them.
 
 use super::super::bucket::Bucket;
+use super::super::calendar::CalendarWindow;
 use super::super::line::{Queue, WarmUp};
 use super::super::windows::{Counter, Window};
 use super::super::{Account, Verdict};
@@ -15,6 +16,7 @@ pub(crate) enum AnyAccount {
     Window(Window),
     Counter(Counter),
     WarmUp(WarmUp),
+    Calendar(CalendarWindow),
 }
 
 /// Calls the same function of whichever account it is.
@@ -26,6 +28,7 @@ macro_rules! ask {
             AnyAccount::Window(window) => window.$question($($with),*),
             AnyAccount::Counter(counter) => counter.$question($($with),*),
             AnyAccount::WarmUp(warm_up) => warm_up.$question($($with),*),
+            AnyAccount::Calendar(calendar) => calendar.$question($($with),*),
         }
     };
 }
@@ -40,6 +43,7 @@ impl AnyAccount {
             Plan::Window(window) => Self::Window(window),
             Plan::Counter(counter) => Self::Counter(counter),
             Plan::WarmUp(warm_up) => Self::WarmUp(warm_up),
+            Plan::Calendar(calendar) => Self::Calendar(calendar),
         })
     }
 }
@@ -65,6 +69,7 @@ impl Account for AnyAccount {
             (Self::Window(to), Self::Window(from)) => to.converted(from, state, now),
             (Self::Counter(to), Self::Counter(from)) => to.converted(from, state, now),
             (Self::WarmUp(to), Self::WarmUp(from)) => to.converted(from, state, now),
+            (Self::Calendar(to), Self::Calendar(from)) => to.converted(from, state, now),
             _ => 0,
         }
     }

@@ -3,7 +3,7 @@
 use std::process::Output;
 
 use tollgate_kit::clients::{POLICY, Request, requests};
-use tollgate_kit::phases;
+use tollgate_kit::{months, phases};
 
 use crate::replay::support::{Scratch, replay, text, tollgate, total};
 
@@ -88,6 +88,16 @@ fn a_phase_counts_from_1970() {
     let (policy, file) = (scratch.with("policy.toml", phases::POLICY), scratch.file("decisions.csv"));
     good(replay(&["--policy", &policy, "--decisions", &file, &log]));
     assert!(phases::REQUESTS.iter().map(|(_, is_admitted)| *is_admitted).eq(admitted(&file)));
+}
+
+#[test]
+fn a_month_begins_at_midnight_in_its_zone() {
+    let scratch = Scratch::new("months");
+    let lines: String = months::REQUESTS.map(|(time, _)| format!("{time},192.0.2.7\n")).concat();
+    let log = scratch.with("log.csv", format!("time,client\n{lines}"));
+    let (policy, file) = (scratch.with("policy.toml", months::POLICY), scratch.file("decisions.csv"));
+    good(replay(&["--policy", &policy, "--decisions", &file, &log]));
+    assert!(months::REQUESTS.iter().map(|(_, is_admitted)| *is_admitted).eq(admitted(&file)));
 }
 
 #[test]

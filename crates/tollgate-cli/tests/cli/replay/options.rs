@@ -24,13 +24,13 @@ fn options_are_the_fields_of_a_policy() {
     let scratch = Scratch::new("fields");
     for algorithm in Algorithm::ALL {
         let fields = algorithm.needed_fields().iter().chain(algorithm.optional_fields());
-        // No policy has this one.
-        let fields = fields.filter(|field| **field != Field::CountingRefused);
+        // No policy has the one, and the other is for windows of the calendar.
+        let fields = fields.filter(|field| !matches!(field, Field::CountingRefused | Field::Zone));
         let (mut options, mut quota) = (vec!["--algorithm".to_owned(), algorithm.name().to_owned()], String::new());
         for (at, field) in fields.enumerate() {
             options.push(format!("--{}", field.name().replace('_', "-")));
             let value = match field.kind() {
-                FieldKind::Flag => None,
+                FieldKind::Flag | FieldKind::Zone => None,
                 FieldKind::Number => Some((5 - at).to_string()),
                 FieldKind::Duration if *field == Field::Per => Some("20s".to_owned()),
                 FieldKind::Duration => Some("5s".to_owned()),
@@ -122,6 +122,22 @@ fn quantised_log_has_the_steps_of_the_clock_on_the_wall() {
 }
 
 #[test]
+fn a_window_of_the_calendar_ends_at_midnight_in_its_zone() {
+    // From the day before the clocks go forward in Berlin: hours of that day and the next two.
+    let saturday = 1_774_652_400_u64;
+    let times = [0, 23, 24, 46, 47, 48].map(|hour| (saturday + hour * 3600).to_string());
+    let times = times.each_ref().map(String::as_str);
+    let options = ["--algorithm", "fixed-window", "--limit", "1", "--per", "day", "--zone"];
+    let hour = 3600.0;
+    for (zone, expected) in
+        [("Europe/Berlin", [0.0, hour, 0.0, hour, 0.0, 23.0 * hour]), ("UTC", [0.0, 0.0, hour, 0.0, 2.0 * hour, hour])]
+    {
+        assert_eq!(waits(&[options.as_slice(), &[zone]].concat(), &times), expected, "{zone}");
+    }
+    assert_eq!(waits(&options[..6], &times), waits(&[options.as_slice(), &["UTC"]].concat(), &times));
+}
+
+#[test]
 fn several_limits_on_one_key() {
     let options = ["--limit", "2", "--per", "1s", "--limit", "3", "--per", "10s"];
     assert_eq!(waits(&options, &["0", "0", "0", "1", "1", "10"]), [0.0, 0.0, 1.0, 0.0, 9.0, 0.0]);
@@ -185,6 +201,9 @@ fn options_that_do_not_go_together_say_which_would() {
         ),
         (&["--algorithm", "token-bucket", "--capacity", "5", "--refill", "0", "--per", "1s"], "the rate is zero"),
         (&["--limit", "5", "--per", "1s", "--limit", "0", "--per", "1m"], "the limit is zero"),
+        (&["--limit", "5", "--per", "month"], "only a fixed window has it"),
+        (&["--algorithm", "fixed-window", "--limit", "5", "--per", "1d", "--zone", "UTC"], "`zone` is for windows of"),
+        (&["--limit", "5", "--per", "1d", "--zone", "Mars"], "there is no such time zone"),
         (&["--algorithm", "tocken-bucket", "--per", "1s"], "token-bucket"),
     ];
     for (options, reason) in cases {

@@ -1,5 +1,6 @@
 //! What a caller sees of a real server, by the server's own clock.
 
+mod calendar;
 mod cluster;
 mod keys;
 mod leases;

@@ -81,7 +81,7 @@ proptest! {
                             Proposal::Admit { word: new, .. } => Some(new),
                             _ => None,
                         },
-                        1 => plan.refund(seen, cost, stamps[which.index(stamps.len())].into()).map(|(new, _)| new),
+                        1 => plan.refund(seen, cost, 0, stamps[which.index(stamps.len())].into()).map(|(new, _)| new),
                         2 => Some(plan.moved(seen, &plan, &Rings::with_room(64))).filter(|_| false),
                         3 => {
                             plan.propose(seen, Request::acquire(cost).peek(), Some(&mut left));

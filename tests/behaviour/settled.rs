@@ -325,3 +325,33 @@ fn debt_without_end_is_owed_and_nothing_overflows() {
         assert_eq!(limiter.peek("a").remaining(), 0, "{quota}");
     }
 }
+
+/// Debt goes on after a restart.
+#[cfg(feature = "snapshot")]
+#[test]
+fn debt_is_in_a_snapshot() {
+    for quota in quotas(10) {
+        let (limiter, clock) = limiter(quota);
+        clock.advance(MINUTE);
+        assert_eq!(limiter.reserve("a", 3, NOW).unwrap().settle(17), 17);
+        let snapshot = limiter.snapshot();
+        let restored = Limiter::<str>::builder(quota).clock(clock.clone()).restore_after(&snapshot, NOW).unwrap();
+        let wait = |limiter: &Limiter<str, MockClock>| limiter.try_acquire("a").retry_after().unwrap();
+        assert_eq!(wait(&restored), wait(&limiter), "{quota}");
+    }
+}
+
+/// As if it had cost so much from the first: a cold limiter, that is to take as long to be free again.
+#[test]
+fn the_last_request_of_a_warm_up_costs_what_it_costs() {
+    let quota = Quota::warm_up(50, 10, SECOND, MINUTE);
+    let wait = |estimate, actual| {
+        let (limiter, _) = limiter(quota);
+        let receipt = limiter.reserve("a", estimate, NOW).unwrap();
+        assert_eq!(receipt.settle(actual), actual);
+        limiter.try_acquire("a").retry_after().unwrap()
+    };
+    let by_actual = [1, 7, 30].map(|actual| wait(actual, actual));
+    assert_eq!([1, 7, 30].map(|actual| wait(50, actual)), by_actual);
+    assert!(wait(1, 50) > by_actual[2]);
+}

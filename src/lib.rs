@@ -91,6 +91,7 @@
 //! | wait for a permit | [`WaitingLimiter`](https://docs.rs/tollgate-wait/latest/tollgate_wait/struct.WaitingLimiter.html) of `tollgate-wait` |
 //! | permits for later, or a look at what there would be | [`reserve`](Limiter::reserve), [`peek_reserve`](Limiter::peek_reserve) |
 //! | attempts that count unless they succeed | [`reserve`](Limiter::reserve) and [`commit`](Reservation::commit) first, [`refund`](Limiter::refund) on success |
+//! | a cost that is known afterwards | [`reserve`](Limiter::reserve) first, [`settle`](Reservation::settle) then |
 //! | a key cap, another clock or another hasher | [`Limiter::builder`] |
 //! | tests that set the time | [`MockClock`] |
 //! | tests under tokio's paused time | [`TokioClock`] (feature `tokio`) |

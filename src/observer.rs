@@ -59,8 +59,8 @@ pub use observation::{Observation, ObservedKey};
 /// Requests that the layers for HTTP answer without the limiter are told to
 /// [`unasked`](Self::unasked).
 ///
-/// Peeks, refunds and requests of cost zero are not observed. Nor is a request whose keys are
-/// missing ([`JointError::NoKeys`](crate::JointError::NoKeys),
+/// Peeks, refunds, settled costs and requests of cost zero are not observed. Nor is a request whose
+/// keys are missing ([`JointError::NoKeys`](crate::JointError::NoKeys),
 /// [`WrongNumberOfKeys`](crate::JointError::WrongNumberOfKeys)).
 ///
 /// # Cost

@@ -13,6 +13,7 @@ use crate::error::{CostExceedsLimit, JointError};
 use crate::fingerprint::Fingerprint;
 use crate::state::table::Refundable;
 use crate::texts::{texts, wraps};
+use sealed::Settle;
 
 /// A limiter that reserves and refunds permits: [`Limiter`](crate::Limiter),
 /// [`DirectLimiter`](crate::DirectLimiter) or [`JointLimiter`](crate::JointLimiter).
@@ -34,15 +35,15 @@ use crate::texts::{texts, wraps};
 /// assert_eq!(limiter.peek("alice").remaining(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Lender: sealed::Refund {}
+pub trait Lender: sealed::Settle {}
 
-impl<L: sealed::Refund> Lender for L {}
+impl<L: sealed::Settle> Lender for L {}
 
 pub(crate) mod sealed {
     /// Implemented by the limiters of this crate only.
-    pub trait Refund {
-        /// Refunds the permits of a receipt of this limiter that still count. Returns their number.
-        fn refund_receipt(&self, receipt: &super::Receipt) -> u32;
+    pub trait Settle {
+        /// Settles a receipt of this limiter. Returns the permits that are charged then.
+        fn settle_receipt(&self, receipt: &super::Receipt, actual: u32) -> u32;
     }
 }
 
@@ -174,17 +175,38 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel(mut self) -> u32 {
-        self.refund()
+        let (cost, kept) = self.settle_once(0);
+        cost - kept
     }
 
-    fn refund(&mut self) -> u32 {
-        self.receipt.take().map_or(0, |receipt| sealed::Refund::refund_receipt(&*self.limiter, &receipt))
+    /// Charges what the request has cost in fact, and not what was reserved for it. Returns the
+    /// permits that are charged then. See [`settle`](crate::Limiter::settle).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::token_bucket(1000, 1000, Duration::from_secs(60)))?;
+    /// let estimated = limiter.reserve("alice", 300, Duration::ZERO)?;
+    /// // The model has answered, in fewer tokens.
+    /// assert_eq!(estimated.settle(120), 120);
+    /// assert_eq!(limiter.peek("alice").remaining(), 880);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn settle(mut self, actual: u32) -> u32 {
+        self.settle_once(actual).1
+    }
+
+    /// Returns the permits that were charged, and those that are charged then.
+    fn settle_once(&mut self, actual: u32) -> (u32, u32) {
+        let settled = |receipt: Receipt| (receipt.cost, Settle::settle_receipt(&*self.limiter, &receipt, actual));
+        self.receipt.take().map_or((0, 0), settled)
     }
 }
 
 impl<P: Deref<Target: Lender>> Drop for Reservation<P> {
     fn drop(&mut self) {
-        self.refund();
+        self.settle_once(0);
     }
 }
 
@@ -241,7 +263,23 @@ impl<C: Clock, F> Engine<C, F> {
         let mut charges = Vec::new();
         let status = asked(&mut charges);
         self.fits(keys, cost, status.decision)?;
+        if cost == 0 {
+            charges.extend(self.charges_of_none(keys));
+        }
         Ok((status, Receipt { limiter: Some(self.id), cost, charges }))
+    }
+}
+
+impl<C: Clock, F> Engine<C, F> {
+    /// Settles the charges of a receipt. Returns the permits that are charged then: of several
+    /// keys, to the one with the fewest.
+    fn settle(&self, receipt: &Receipt, actual: u32) -> u32 {
+        self.table.settle(&receipt.charges, actual, &self.clock).unwrap_or(receipt.cost)
+    }
+
+    /// Refunds a receipt. Returns how many permits: of several keys, of the one with the most.
+    fn refund(&self, receipt: &Receipt) -> u32 {
+        receipt.cost - self.settle(receipt, 0)
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod plan;
 pub(crate) mod request;
 mod ring;
 mod root;
+mod settle;
 mod shard;
 mod sync;
 pub(crate) mod table;

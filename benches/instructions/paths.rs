@@ -114,6 +114,25 @@ pub(crate) const ALL: &[Path] = &[
     Path { name: "status, denied, token bucket", promise: LOOKS, run: status_denied_bucket },
     Path { name: "status, admitted, log", promise: and(2), run: status_admitted_log },
     Path { name: "status, admitted, token bucket", promise: and(1), run: status_admitted_bucket },
+    // The list of charges is freed, too.
+    Path {
+        name: "settled for more, token bucket",
+        promise: Promise { locked: Some(1), stores: None },
+        run: settled_bucket_for_more,
+    },
+    // The claim, the stamp that it spills, and the hint, which is turned off.
+    Path {
+        name: "settled for more, log",
+        promise: Promise { locked: Some(3), stores: None },
+        run: settled_log_for_more,
+    },
+    // A claim of one key: its description is taken, decided and given back, and the word is held
+    // and let go.
+    Path {
+        name: "settled for less, token bucket",
+        promise: Promise { locked: Some(6), stores: None },
+        run: settled_bucket_for_less,
+    },
     // A place and a cell are taken; now and then a page is allocated, and each shard is rebuilt as
     // it grows.
     Path { name: "new key, log", promise: Promise { locked: Some(7), stores: None }, run: new_key },
@@ -345,6 +364,29 @@ fn admitted_by(repeat: &mut Repeat, quota: Quota) {
     let limiter = limiter(Limiter::<u64>::builder(quota).clock(&clock));
     (0..LIMIT).for_each(|_| assert!(limiter.try_acquire(key).is_admitted()));
     repeat.decide(|| limiter.try_acquire(black_box(&key)), |it| it.is_admitted());
+}
+
+fn settled_bucket_for_more(repeat: &mut Repeat) {
+    settled(repeat, Quota::token_bucket(1 << 20, 1, 2 * STEP), 3);
+}
+
+fn settled_log_for_more(repeat: &mut Repeat) {
+    settled(repeat, Quota::new(2 * LIMIT, FULL_AFTER), 3);
+}
+
+fn settled_bucket_for_less(repeat: &mut Repeat) {
+    settled(repeat, Quota::token_bucket(1 << 20, 1, 2 * STEP), 1);
+}
+
+/// Requests that were charged two permits each cost so many.
+fn settled(repeat: &mut Repeat, quota: Quota, actual: u32) {
+    let (key, clock) = (7, Moving::new());
+    let limiter = limiter(Limiter::<u64>::builder(quota).clock(&clock));
+    let reserve = || limiter.reserve(key, 2, Duration::ZERO).expect("there are permits").commit();
+    (0..LIMIT).for_each(|_| drop(reserve()));
+    let mut receipts: Vec<_> = (0..repeat.times()).map(|_| reserve()).collect();
+    let settle = || limiter.settle(receipts.pop().expect("one for each"), black_box(actual));
+    repeat.decide(settle, |it| it.as_ref().is_ok_and(|charged| *charged == actual));
 }
 
 fn joint<C: Clock>(clock: C) -> Box<JointLimiter<(u64, u64), C>> {

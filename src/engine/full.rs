@@ -240,10 +240,11 @@ impl<C: Clock, F> Engine<C, F> {
         KeyedRequest { keys, request, admits_without_place, shadowed: Shadowed::default() }
     }
 
-    /// Refunds the permits of these charges that still count, and returns how many. Of several
-    /// keys, the count of the key with the most.
-    pub(crate) fn refund(&self, charges: &[Refundable]) -> u32 {
-        charges.iter().map(|refundable| self.table.refund(refundable, &self.clock)).max().unwrap_or(0)
+    /// The charges of a request of no permits, which can be settled. Keys on the allow list have
+    /// none.
+    pub(crate) fn charges_of_none(&self, keys: &[Option<Fingerprint>]) -> impl Iterator<Item = Refundable> {
+        let is_allowed = |key: Fingerprint| self.lists().is_some_and(|lists| lists.of(key) == Some(List::Allow));
+        keys.iter().flatten().filter(move |&&key| !is_allowed(key)).map(|&key| Refundable::of_none(key))
     }
 
     fn lists(&self) -> Option<&Lists> {

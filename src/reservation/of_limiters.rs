@@ -4,7 +4,7 @@ use core::hash::Hash;
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::sealed::Refund;
+use super::sealed::Settle;
 use super::{OtherLimiter, Receipt, Reservation, ReserveError};
 use crate::clock::Clock;
 use crate::clock::nanos;
@@ -49,7 +49,8 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// A reservation for now does what [`try_acquire_n_status`](Self::try_acquire_n_status) does, and
     /// allocates the list of its charges. For a reservation for later, and for a refund, a log
-    /// copies the key's live stamps. A cost of zero reserves no permits.
+    /// copies the key's live stamps. A cost of zero reserves no permits, and can be
+    /// [settled](Reservation::settle).
     ///
     /// ```
     /// use std::time::Duration;
@@ -135,6 +136,10 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Permits that no longer count are not refunded: their window is over, the bucket has been
     /// full since, or the key was forgotten.
     ///
+    /// What has flowed into a bucket since the charge stays there. So the bound of a bucket holds
+    /// for a time that has the charge and the refund in it. One that begins between them may be
+    /// granted as many permits more as are refunded.
+    ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::{Limiter, Quota};
@@ -152,9 +157,9 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// - A queue refunds only its last place. The requests behind any other place have been given
     ///   their delays.
-    /// - A bucket that owes permits to reservations refunds at most its capacity, less the permits
-    ///   that it granted after those of the receipt. If it has refunded other permits since, it
-    ///   refunds none.
+    /// - A bucket that owes permits to reservations, which wait for them, refunds at most its
+    ///   capacity, less the permits that it granted after those of the receipt. If it has refunded
+    ///   other permits since, it refunds none.
     /// - A window or a counter refunds none after a [change of quotas](Self::set_quotas) has moved its
     ///   window, and a bucket or a queue none after one that changed it.
     /// - A log that [counts refused requests](crate::Quota::counting_refused) does not tell permits
@@ -165,7 +170,53 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     #[doc(alias = "restore")]
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
+        Ok(self.engine.refund(&receipt.check(self.engine.id)?))
+    }
+
+    /// Charges what a request has cost in fact, and not what its receipt was charged. Returns the
+    /// permits that are charged then.
+    ///
+    /// If it cost less, the rest is refunded, as [`refund`](Self::refund) does: all of it, or less.
+    /// If it cost more, the rest is charged as of now, also if that is more than there is, and more
+    /// than the limit: it is *debt*, and requests wait until there are permits again. Either is one
+    /// step, so no request takes permits in between. The receipt is spent.
+    ///
+    /// A receipt of no permits is always to be had, so this charges work that cannot be refused,
+    /// too.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Quota};
+    ///
+    /// let tokens = Quota::token_bucket(1000, 1000, Duration::from_secs(60));
+    /// let limiter = Limiter::<String>::builder(tokens).clock(MockClock::new()).build()?;
+    /// let estimated = limiter.reserve("alice", 1000, Duration::ZERO)?.commit();
+    /// // The model has answered, in more tokens than there are.
+    /// assert_eq!(limiter.settle(estimated, 1900)?, 1900);
+    /// // The debt of 900, and one for the request, flow in at 1000 a minute.
+    /// let wait = limiter.try_acquire("alice").retry_after();
+    /// assert_eq!(wait, Some(Duration::from_millis(54_060)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// How long debt lasts:
+    ///
+    /// - A bucket, a leaky queue and a warm-up pay it at their rate, for up to 73 years.
+    /// - A sliding window log, exact or quantised, counts it as of now, so for one window: a debt
+    ///   of more than the limit denies requests for that long, and no longer. It keeps up to 2^21
+    ///   permits of a key, a quantised log 2^31.
+    /// - A fixed window counts it in the current window, and a sliding window counter in the
+    ///   current and the next one. They count up to 2^31 permits, and up to 2^20.
+    ///
+    /// The key is charged also if it was forgotten since. If its permits have all expired, and it
+    /// finds no place at the key cap, it is not charged more, which the return value tells.
+    ///
+    /// # Errors
+    ///
+    /// [`OtherLimiter`], with the receipt, when it is of another limiter.
+    #[doc(alias = "adjust")]
+    pub fn settle(&self, receipt: Receipt, actual: u32) -> Result<u32, OtherLimiter> {
+        Ok(self.engine.settle(&receipt.check(self.engine.id)?, actual))
     }
 
     #[doc(hidden)]
@@ -192,9 +243,9 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     }
 }
 
-impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Refund for Limiter<K, C, F> {
-    fn refund_receipt(&self, receipt: &Receipt) -> u32 {
-        self.engine.refund(&receipt.charges)
+impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Settle for Limiter<K, C, F> {
+    fn settle_receipt(&self, receipt: &Receipt, actual: u32) -> u32 {
+        self.engine.settle(receipt, actual)
     }
 }
 
@@ -369,7 +420,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
             .charge(&fingerprints, cost, |charges| self.decide_observed(keys, &fingerprints, request, Some(charges)))?)
     }
 
-    /// Refunds the permits of a receipt in one dimension after the other.
+    /// Refunds the permits of a receipt in all dimensions at once.
     ///
     /// Returns the largest number of permits that were refunded in one dimension: all, or fewer.
     /// See [`Limiter::refund`] for those that are not refunded.
@@ -393,12 +444,39 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// [`OtherLimiter`], with the receipt, when it is of another limiter.
     #[doc(alias = "restore")]
     pub fn refund(&self, receipt: Receipt) -> Result<u32, OtherLimiter> {
-        Ok(self.refund_receipt(&receipt.check(self.engine.id)?))
+        Ok(self.engine.refund(&receipt.check(self.engine.id)?))
+    }
+
+    /// Charges each of the keys what a request has cost in fact, and not what its receipt was
+    /// charged. All of them change at once.
+    ///
+    /// Returns the permits that are charged then, in the dimension with the fewest. See
+    /// [`Limiter::settle`].
+    ///
+    /// ```
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, u64)>::builder()
+    ///     .dimension("user", [Quota::per_hour(3)])
+    ///     .dimension("tenant", [Quota::per_hour(100)])
+    ///     .build()?;
+    /// let receipt = limiter.reserve(("alice", 7), 1)?.commit();
+    /// assert_eq!(limiter.settle(receipt, 5)?, 5);
+    /// assert!(limiter.try_acquire(("alice", 7))?.is_denied());
+    /// assert!(limiter.peek_n(("bob", 7), 3)?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`OtherLimiter`], with the receipt, when it is of another limiter.
+    pub fn settle(&self, receipt: Receipt, actual: u32) -> Result<u32, OtherLimiter> {
+        Ok(self.engine.settle(&receipt.check(self.engine.id)?, actual))
     }
 }
 
-impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> Refund for JointLimiter<D, C, F> {
-    fn refund_receipt(&self, receipt: &Receipt) -> u32 {
-        self.engine.refund(&receipt.charges)
+impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> Settle for JointLimiter<D, C, F> {
+    fn settle_receipt(&self, receipt: &Receipt, actual: u32) -> u32 {
+        self.engine.settle(receipt, actual)
     }
 }

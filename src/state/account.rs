@@ -56,10 +56,14 @@ pub(crate) trait Account: Copy + PartialEq + core::fmt::Debug + Send + Sync {
         self.decide(state, now, cost, None)
     }
 
-    /// The state after a refund of the permits of one request, and how many were refunded; `None`
-    /// if none of them can be refunded. `after` is the state that the request left behind, and
-    /// `cost` its permits, at least 1. The caller refunds a request once, and only to its own key.
-    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)>;
+    /// The state after a refund of all but `kept` permits of one request, and how many were
+    /// refunded; `None` if none of them can be refunded. `after` is the state that the request left
+    /// behind, and `cost` its permits, more than are kept. The caller refunds a request once, and
+    /// only to its own key.
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32, kept: u32) -> Option<(u128, u32)>;
+
+    /// The state after a charge of so many permits, whether they fit or not.
+    fn owe(&self, state: u128, now: u64, cost: u32) -> u128;
 
     /// The state under this quota of a key that was under another one of the algorithm, and has been
     /// asked.

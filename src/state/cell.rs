@@ -234,10 +234,10 @@ const OFF: u64 = (1 << BOUND_BITS) - 1;
 ///   after it had read the slot.
 /// - A grant makes no request fit earlier, and its stamp is no earlier than the hint's time. A hint
 ///   counts only while its time is later than the newest stamp.
-/// - A refund would make it wrong. So it turns the hint *off* before it swaps the word, and the
-///   hint stays off as long as the cell lasts. `forget` does the same, and counts the key's *lives*
-///   there, so that receipts of an earlier life are told apart. A denial publishes by
-///   compare-and-swap, which fails if the hint is off.
+/// - A refund would make it wrong, and so would a charge that does not fit. So they turn the hint
+///   *off* before they swap the word, and the hint stays off as long as the cell lasts. `forget`
+///   does the same, and counts the key's *lives* there, so that receipts of an earlier life are
+///   told apart. A denial publishes by compare-and-swap, which fails if the hint is off.
 ///
 /// A request loads the word before the hint. So if it sees a word that a refund has changed, it
 /// sees that the hint is off. A hint is released by the thread that saw its word, and acquired: a

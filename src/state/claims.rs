@@ -115,6 +115,7 @@ impl Claims {
     /// changed one of the words since it was loaded.
     ///
     /// There are one to eight parts, each of another cell. They are sorted.
+    #[inline(always)]
     pub(crate) fn claim(&self, cells: &impl Cells, parts: &mut [Part<'_>]) -> bool {
         parts.sort_unstable_by_key(|part| part.name);
         debug_assert!(parts.is_sorted_by(|one, next| one.name < next.name), "two parts with one cell");

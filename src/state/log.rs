@@ -45,7 +45,8 @@
 //! The ring of an exact log grows with its permits, by powers of two, until it is *full-grown*: it
 //! has as many slots as there are permits that may be live, which the plan tells. Then the N-th newest
 //! stamp, which decides, is in the slot of the next grant, beside that of the newest: in one cache
-//! line. A log whose permits are reserved ahead may have more, and a longer ring.
+//! line. A log whose permits are reserved ahead, or charged by a settled cost, may have more, and a
+//! longer ring.
 //!
 //! # Orderings
 //!
@@ -112,6 +113,9 @@ impl LogState {
 pub(super) trait Layout: Copy + PartialEq + Debug + Send + Sync {
     /// Whether permits may be reserved ahead.
     const RESERVES: bool;
+
+    /// The most permits that a word and a ring can hold.
+    const MOST: u32;
 
     /// The most permits of one item that has a stamp.
     #[cfg(feature = "snapshot")]
@@ -260,6 +264,7 @@ const MAX_RUN: u32 = 127;
 /// permits beyond.
 impl Layout for Permits {
     const RESERVES: bool = true;
+    const MOST: u32 = MAX_LEN;
     #[cfg(feature = "snapshot")]
     const AT_ONCE: u32 = 1;
 
@@ -488,13 +493,38 @@ impl<L: Layout> Algorithm for LogPlan<L> {
         request: Request,
         left: Option<&mut PerQuota>,
     ) -> Proposal {
-        let state = LogState { newest: self.layout.step_of(not_before), ..LogState::default() };
-        self.propose(Seen { word: L::pack(state), ..seen }, request, left)
+        self.propose(self.first(seen, not_before), request, left)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a log's mark is a stamp")]
-    fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)> {
-        self.take_off(seen, cost, mark as u64)
+    fn refund(&self, seen: Seen<'_>, cost: u32, kept: u32, mark: u128) -> Option<(Word, u32)> {
+        self.take_off(seen, cost - kept, mark as u64)
+    }
+
+    /// More than the limit at one time denies no more than the limit does. So no charge is of more,
+    /// and a word does not come to more than it can hold.
+    fn owe(&self, seen: Seen<'_>, cost: u32) -> Word {
+        let view = View::of(self.layout, seen);
+        let most = if self.counts_refused() {
+            // As in `deny_and_count`.
+            self.remembered() - L::count_from(&view, view.step, self.remembered())
+        } else {
+            let live = L::count_from(&view, self.live_from(view.lasting(view.state.newest)), L::MOST);
+            (self.remembered() / 2).min(L::MOST - live)
+        };
+        let cost = cost.min(most);
+        if cost == 0 {
+            return seen.word;
+        }
+        // Before the swap: the wait is longer than the hint tells, and the new stamp may be
+        // earlier.
+        seen.cell.hint.turn_off();
+        self.grant(&view, view.grant(cost, view.step))
+    }
+
+    fn first<'a>(&self, seen: Seen<'a>, not_before: u64) -> Seen<'a> {
+        let state = LogState { newest: self.layout.step_of(not_before), ..LogState::default() };
+        Seen { word: L::pack(state), ..seen }
     }
 
     fn over_at(&self, cell: CellRef<'_>, word: Word) -> u64 {

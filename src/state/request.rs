@@ -29,9 +29,18 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
     fn propose_first(&self, seen: Seen<'_>, not_before: u64, request: Request, left: Option<&mut PerQuota>)
     -> Proposal;
 
-    /// The word after a refund of up to `cost` permits with this mark, and the number of them. If
-    /// none can be refunded, the word is the same, or `None` if another thread has changed it.
-    fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)>;
+    /// The word after a refund of all but `kept` of `cost` permits with this mark, or of fewer, and
+    /// the number of them. If none can be refunded, the word is the same, or `None` if another
+    /// thread has changed it.
+    fn refund(&self, seen: Seen<'_>, cost: u32, kept: u32, mark: u128) -> Option<(Word, u32)>;
+
+    /// The word after a charge of so many permits, whether they fit or not. A key without permits
+    /// is seen as [`first`](Self::first) says.
+    fn owe(&self, seen: Seen<'_>, cost: u32) -> Word;
+
+    /// A key without permits, as its first charge sees it: its permits count as granted no earlier
+    /// than `not_before`.
+    fn first<'a>(&self, seen: Seen<'a>, not_before: u64) -> Seen<'a>;
 
     /// The first time from which a key with this word is no different from a new one.
     fn over_at(&self, cell: CellRef<'_>, word: Word) -> u64;
@@ -91,8 +100,7 @@ impl<A: Account> Algorithm for A {
         mut left: Option<&mut PerQuota>,
     ) -> Proposal {
         let lag = not_before.saturating_sub(seen.now);
-        let first = Seen { word: Word::NEW, now: seen.now + lag, ..seen };
-        let proposal = self.propose(first, request, left.as_deref_mut());
+        let proposal = self.propose(self.first(seen, not_before), request, left.as_deref_mut());
         if let Some(left) = left.filter(|_| lag > 0) {
             left.change(|left| left.after(lag));
         }
@@ -105,9 +113,17 @@ impl<A: Account> Algorithm for A {
         }
     }
 
-    fn refund(&self, seen: Seen<'_>, cost: u32, mark: u128) -> Option<(Word, u32)> {
-        let refunded = Account::refund(self, seen.word.state(), seen.now, mark, cost);
+    fn refund(&self, seen: Seen<'_>, cost: u32, kept: u32, mark: u128) -> Option<(Word, u32)> {
+        let refunded = Account::refund(self, seen.word.state(), seen.now, mark, cost, kept);
         Some(refunded.map_or((seen.word, 0), |(state, permits)| (Word::of(state), permits)))
+    }
+
+    fn owe(&self, seen: Seen<'_>, cost: u32) -> Word {
+        Word::of(Account::owe(self, seen.word.state(), seen.now, cost))
+    }
+
+    fn first<'a>(&self, seen: Seen<'a>, not_before: u64) -> Seen<'a> {
+        Seen { word: Word::NEW, now: seen.now.max(not_before), ..seen }
     }
 
     fn over_at(&self, _: CellRef<'_>, word: Word) -> u64 {

@@ -77,16 +77,16 @@ pub(crate) struct Charged {
 /// The cell of a key.
 pub(super) struct Seat<'a> {
     pub(super) arena: Guard<'a, Arena>,
-    index: usize,
+    pub(super) index: usize,
     /// Neither held nor frozen.
-    word: Word,
+    pub(super) word: Word,
     /// If the key has no permits, the time before which it gets none.
     pub(super) vacant_until: Option<u64>,
     pub(super) now: u64,
 }
 
 impl Seat<'_> {
-    fn cell(&self) -> &Cell {
+    pub(super) fn cell(&self) -> &Cell {
         self.arena.cell(self.index)
     }
 
@@ -144,7 +144,7 @@ impl Prepared<'_> {
 }
 
 /// A part of a claim: of a cell in this shard, in whatever life its key is.
-fn part(shard: usize, arena: &Arena, index: usize, old: Word, new: Word) -> Part<'_> {
+pub(super) fn part(shard: usize, arena: &Arena, index: usize, old: Word, new: Word) -> Part<'_> {
     #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
     let name = CellName { shard: shard as u32, arena: arena.number, index: index as u32 };
     Part { name, cell: Some(arena.cell(index)), old, new, life: None }
@@ -349,7 +349,7 @@ impl<'a> Context<'a> {
     /// The cell of a key, with its word: neither held nor frozen. The key gets a cell if it has
     /// none. If it has no permits, it gets a place in `taken`: before it has a cell, so that a flood
     /// of keys at the cap takes no cells.
-    fn seat(self, key: Key, taken: &mut Option<Taken<'a>>) -> Result<Seat<'a>, Full> {
+    pub(super) fn seat(self, key: Key, taken: &mut Option<Taken<'a>>) -> Result<Seat<'a>, Full> {
         loop {
             if taken.is_none() && self.is_vacant(key) {
                 *taken = Some(self.shared.places.take().ok_or(Full)?);
@@ -460,40 +460,6 @@ impl<'a> Context<'a> {
             self.shared.places.give_back();
         }
         is_forgotten
-    }
-
-    /// Refunds up to `cost` permits of a key that were charged so. Returns how many.
-    pub(super) fn refund(self, key: Key, cost: u32, charged: Charged) -> u32 {
-        if self.is_vacant(key) {
-            return 0;
-        }
-        let (mut taken, mut lost) = (None, 0);
-        let refunded = loop {
-            // Without a place, the key was forgotten meanwhile, and has no permits to give back.
-            let Ok(seat) = self.seat(key, &mut taken) else { break 0 };
-            if seat.vacant_until.is_some() || seat.cell().hint.life() != charged.life {
-                break 0;
-            }
-            match seat.version(key).plan.refund(seat.seen(), cost, charged.mark) {
-                Some((_, 0)) => break 0,
-                Some((new, permits)) => {
-                    // The key may be forgotten here, and asked again at the same reading, so that its
-                    // word is the one that was seen. A swap would not notice the other life.
-                    let shard = key.shard(self.shared.shards.len().ilog2());
-                    let part = part(shard, &seat.arena, seat.index, seat.word, new);
-                    let of_life = Part { life: Some(charged.life), ..part };
-                    // If it fails, the word or the life has changed. The next round sees which.
-                    if self.shared.claims.claim(self.shared, &mut [of_life]) {
-                        break permits;
-                    }
-                }
-                None => {}
-            }
-            back_off(&mut lost);
-        };
-        // It may have taken a ring.
-        self.keep_up(&self.shard.root());
-        refunded
     }
 
     /// Takes the place of a key away whose permits have expired at `now`, if one of these cells has

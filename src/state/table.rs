@@ -34,7 +34,7 @@ pub(crate) const TOGETHER: usize = 32;
 /// The keys of a limiter.
 #[derive(Debug)]
 pub(crate) struct Table {
-    shared: Shared,
+    pub(super) shared: Shared,
     shard_bits: u32,
     /// The turn to change quotas. No decision takes it.
     turn: Mutex<()>,
@@ -56,12 +56,19 @@ pub(crate) enum Scope {
     Key(Fingerprint),
 }
 
-/// A charge of a key that can be refunded.
+/// A charge of a key that can be refunded or settled.
 #[derive(Debug)]
 pub(crate) struct Refundable {
     pub(super) key: Key,
     pub(super) cost: u32,
     pub(super) charged: Charged,
+}
+
+impl Refundable {
+    /// A charge of no permits, which can be settled.
+    pub(crate) fn of_none(fingerprint: Fingerprint) -> Self {
+        Self { key: Key::of(fingerprint), cost: 0, charged: Charged::default() }
+    }
 }
 
 /// The key of a table for one. Its search begins at the first cell, whatever the size.
@@ -246,12 +253,6 @@ impl Table {
                 None => {}
             }
         }
-    }
-
-    /// Refunds the permits of a charge that still count, and returns how many.
-    pub(crate) fn refund(&self, refundable: &Refundable, clock: &dyn Clock) -> u32 {
-        let &Refundable { key, cost, charged } = refundable;
-        if cost == 0 { 0 } else { self.with(key, clock).refund(key, cost, charged) }
     }
 
     /// Forgets a key's permits. Returns whether it had any, which may have expired.

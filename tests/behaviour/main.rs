@@ -24,6 +24,7 @@ mod restored;
 mod restored_windows;
 #[cfg(feature = "serde")]
 mod serde;
+mod settled;
 mod sliding_counter;
 #[cfg(feature = "snapshot")]
 mod snapshot;

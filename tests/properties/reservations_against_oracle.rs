@@ -1,6 +1,7 @@
-//! Reserving and giving back, against a naive account of each algorithm: the same requests at the
-//! same times must get the same answers, to the nanosecond; and so must they while quotas change.
-//! The clock moves on with each operation, or it stands still but for the operations that move it.
+//! Reserving, giving back and settling, against a naive account of each algorithm: the same
+//! requests at the same times must get the same answers, to the nanosecond; and so must they while
+//! quotas change. The clock moves on with each operation, or it stands still but for the operations
+//! that move it.
 
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ enum Op {
     },
     /// One of the receipts that are there.
     Refund(prop::sample::Index),
+    /// One of them costs so many permits.
+    Settle(prop::sample::Index, u32),
     Forget,
     Pass(u64),
     /// So many requests, each as soon as it is admitted.
@@ -47,8 +50,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     let within = || prop_oneof![Just(0_u64), 0..20_u64, 0..200_u64, Just(u64::MAX)];
     let op = prop_oneof![
         4 => (1..5_u32).prop_map(Op::Acquire),
-        6 => (1..5_u32, within(), prop::bool::weighted(0.8)).prop_map(|(cost, within, keep)| Op::Reserve { cost, within, keep }),
+        6 => (0..5_u32, within(), prop::bool::weighted(0.8)).prop_map(|(cost, within, keep)| Op::Reserve { cost, within, keep }),
         5 => any::<prop::sample::Index>().prop_map(Op::Refund),
+        4 => (any::<prop::sample::Index>(), prop_oneof![0..5_u32, 0..40_u32]).prop_map(|(index, actual)| Op::Settle(index, actual)),
         1 => Just(Op::Forget),
         4 => prop_oneof![0..4_u64, 0..40_u64, 0..300_u64].prop_map(Op::Pass),
         1 => (0..3_usize).prop_map(Op::Change),
@@ -57,11 +61,12 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..60)
 }
 
-/// A receipt, the number by which the naive account knows the charge, and how many permits had been
-/// asked for by then.
+/// A receipt, the number by which the naive account knows the charge, its permits, and how many
+/// permits had been asked for by then.
 struct Held {
     receipt: Receipt,
     number: Number,
+    cost: u32,
     asked: u32,
 }
 
@@ -128,18 +133,20 @@ fn agree(ways: &[Way], tick: u64, ops: &[Op]) -> Result<(), TestCaseError> {
                 asked += cost;
                 let peeked = limiter.peek_reserve(KEY, cost, nanos(within)).expect("within the limit").decision();
                 let peeked = peeked.into_result().map(|it| it.delay()).map_err(|it| it.retry_after());
-                let expected = key.request(now, cost, Some(within));
+                // Of no permits, there is none to be found.
+                let none = (0, Number::MAX);
+                let expected = if cost == 0 { Ok(none) } else { key.request(now, cost, Some(within)) };
                 let answer = expected.map(|(delay, _)| nanos(delay)).map_err(nanos);
                 prop_assert_eq!(peeked, answer, "a peek in step {} at {}: {:?}", step, now, op);
                 match (limiter.reserve(KEY, cost, nanos(within)), expected) {
                     (Ok(reservation), Ok((delay, number))) => {
                         prop_assert_eq!(reservation.delay(), nanos(delay), "step {} at {}: {:?}", step, now, op);
                         if keep {
-                            held.push(Held { receipt: reservation.commit(), number, asked });
+                            held.push(Held { receipt: reservation.commit(), number, cost, asked });
                         } else {
                             prop_assert_eq!(
                                 reservation.cancel(),
-                                key.refund(now, number),
+                                key.refund(now, number, 0),
                                 "step {} at {}: {:?}",
                                 step,
                                 now,
@@ -157,9 +164,23 @@ fn agree(ways: &[Way], tick: u64, ops: &[Op]) -> Result<(), TestCaseError> {
             Op::Refund(index) if !held.is_empty() => {
                 let Held { receipt, number, .. } = held.swap_remove(index.index(held.len()));
                 let back = limiter.refund(receipt).expect("of this limiter");
-                prop_assert_eq!(back, key.refund(now, number), "step {} at {}: {:?} of {}", step, now, op, number);
+                prop_assert_eq!(back, key.refund(now, number, 0), "step {} at {}: {:?} of {}", step, now, op, number);
             }
-            Op::Refund(_) => {}
+            Op::Settle(index, actual) if !held.is_empty() => {
+                let Held { receipt, number, cost, .. } = held.swap_remove(index.index(held.len()));
+                asked += actual;
+                let charged = limiter.settle(receipt, actual).expect("of this limiter");
+                prop_assert_eq!(
+                    charged,
+                    key.settle(now, number, cost, actual),
+                    "step {} at {}: {:?} of {}",
+                    step,
+                    now,
+                    op,
+                    number
+                );
+            }
+            Op::Refund(_) | Op::Settle(..) => {}
             Op::Forget => {
                 limiter.forget(KEY);
                 account = Some((way.fresh)());
@@ -238,6 +259,16 @@ fn no_way_back(mut ops: Vec<Op>, ways: usize) -> Vec<Op> {
     ops
 }
 
+/// No cost turns out to be less than the receipt's.
+fn without_refunds(ops: Vec<Op>) -> Vec<Op> {
+    let without = |op| match op {
+        Op::Refund(_) => None,
+        Op::Settle(index, actual) => Some(Op::Settle(index, actual + 5)),
+        op => Some(op),
+    };
+    ops.into_iter().filter_map(without).collect()
+}
+
 fn meters(meters: impl IntoIterator<Item = Meter>) -> Vec<Way> {
     let way = |meter: Meter| Way { quotas: vec![meter.quota()], fresh: Box::new(move || Account::of(meter, 0)) };
     meters.into_iter().map(way).collect()
@@ -305,8 +336,7 @@ proptest! {
         };
         let quotas: Vec<_> = core::iter::once(vec![first]).chain(others.into_iter().map(no_more)).collect();
         // Permits and refused requests of one stamp are not told apart: `refused_against_oracle` has refunds.
-        let ops: Vec<Op> = ops.into_iter().filter(|op| !matches!(op, Op::Refund(_))).collect();
-        agree(&logs(&quotas, true), tick, &ops)?;
+        agree(&logs(&quotas, true), tick, &without_refunds(ops))?;
     }
 
     #[test]
@@ -350,7 +380,7 @@ proptest! {
         let counter = |(limit, window)| Meter::SlidingCounter { limit, window, phase: 0 };
         // Counts that a change moves to other windows are not refunded.
         let changes = ops.iter().any(|op| matches!(op, Op::Change(_) | Op::ChangeOwn(_)));
-        let ops: Vec<Op> = ops.into_iter().filter(|op| !changes || !matches!(op, Op::Refund(_))).collect();
+        let ops = if changes { without_refunds(ops) } else { ops };
         agree(&meters(quotas.into_iter().map(counter)), tick, &ops)?;
     }
 }

@@ -136,3 +136,38 @@ fn several_dimensions_grant_all_refunded_permits_again() {
         assert!(limiter.peek_n((&key, &key), LIMIT).expect("two keys").is_admitted());
     }
 }
+
+/// What a cost turns out to be, and as what it was charged: nothing is lost between threads, neither
+/// what is given back nor what is more.
+#[test]
+fn what_is_settled_is_charged_in_all_dimensions() {
+    const MANY: u32 = 60_000;
+    let quotas =
+        [Quota::new(MANY, HOUR), Quota::quantised_log(MANY, HOUR, HOUR / 8), Quota::token_bucket(MANY, 1, HOUR)];
+    for quota in quotas {
+        let builder = JointLimiter::<(u64, u64)>::builder().dimension("one", [quota]).dimension("other", [quota]);
+        let (limiter, single) =
+            (builder.build().expect("usable quotas"), Limiter::<u64>::new(quota).expect("a usable quota"));
+        let used = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for thread in 1..=THREADS {
+                let (limiter, single, used) = (&limiter, &single, &used);
+                scope.spawn(move || {
+                    let mut state = thread.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    for _ in 0..1000 {
+                        let [estimate, actual] =
+                            [(); 2].map(|()| u32::try_from(chance(&mut state) % 6).expect("a small number"));
+                        let joint = limiter.reserve((&1, &2), estimate).expect("there are permits");
+                        let alone = single.reserve(1, estimate, Duration::ZERO).expect("there are permits");
+                        assert_eq!((joint.settle(actual), alone.settle(actual)), (actual, actual));
+                        used.fetch_add(actual.into(), Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        let left = u32::try_from(u64::from(MANY) - used.into_inner()).expect("fewer");
+        let status = limiter.peek((&1, &2)).expect("two keys");
+        assert!(status.quotas().all(|quota| quota.remaining() == left), "{quota}: {left}");
+        assert_eq!(single.peek(1).remaining(), left, "{quota}");
+    }
+}

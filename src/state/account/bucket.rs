@@ -12,8 +12,9 @@
 //! A reservation may leave it lacking more: then its permits are there when F - t has come down to
 //! `C * P`, which is its delay. The delay is at most the time in which the bucket fills.
 //!
-//! After a change of quotas it lacks as much as before, also if that is more than it holds. Requests
-//! wait until this *debt* has flowed in. So a bucket that shrinks and grows again grants nothing anew.
+//! A cost that is settled moves F, whether it fits or not. After a change of quotas the bucket
+//! lacks as much as before, also if that is more than it holds. Requests wait until this *debt* has
+//! flowed in. So a bucket that shrinks and grows again grants nothing anew.
 //!
 //! F is less than 2^93 ticks: `t` is below 2^62 ns, and F at most 2^61 ns later: two fillings, each
 //! below 2^60 ns, or what is kept of a debt ([`Rate::latest`]).
@@ -21,19 +22,21 @@
 //! # Refunds
 //!
 //! ```text
-//! { refunds: 8, opened: 24, full_at: 93 }
+//! { waited: 1, refunds: 7, opened: 24, full_at: 93 }
 //! ```
 //!
 //! A refund pours permits back: F goes back by `c * P`. They count until the bucket has been full.
 //! `opened` is a hash of the time at which it was full last, so a receipt of an earlier filling is
 //! told apart (but for one in 2^24). What has flowed in since the charge stays. So the bound holds
-//! for intervals that have the charge and the refund in them.
+//! for intervals that have the charge and the refund in them. One that begins between may have as
+//! many permits more as were refunded.
 //!
-//! A bucket that lacks more than C owes the difference, to reservations, which have their delays.
-//! Once the last of them passes, the bucket must lack what was charged after the refunded permits.
-//! So F goes back by at most C less those, and not at all if something was refunded since.
-//! `refunds` counts refunds. At its largest it stays, and a bucket that owes refunds nothing, until
-//! it has been full.
+//! If reservations have waited since the bucket was full, one that lacks more than C owes the
+//! difference to them, and they have their delays. Once the last of them passes, the bucket must
+//! lack what was charged after the refunded permits, and what is kept of their request. So F goes
+//! back by at most C less those, and not at all if something was refunded since. `refunds` counts
+//! refunds. At its largest it stays, and a bucket that owes refunds nothing, until it has been
+//! full.
 //!
 //! Sources: J. S. Turner, "New directions in communications (or which way to the information
 //! age?)", IEEE Communications Magazine 24 (10), 1986 (the leaky bucket as a counter); RFC 2215,
@@ -59,6 +62,7 @@ pub(crate) struct Bucket {
 struct Fields {
     full_at: u128,
     opened: u128,
+    /// With [`WAITED`].
     refunds: u128,
 }
 
@@ -66,6 +70,9 @@ const FULL_AT_BITS: u32 = 93;
 const OPENED_BITS: u32 = 24;
 const REFUNDS_BITS: u32 = 8;
 const WIDTHS: Widths<3> = Widths([FULL_AT_BITS, OPENED_BITS, REFUNDS_BITS]);
+
+/// Whether a reservation has waited since the bucket was full. The highest bit of the refunds.
+const WAITED: u128 = 1 << (REFUNDS_BITS - 1);
 
 impl Fields {
     #[inline]
@@ -133,7 +140,9 @@ impl Account for Bucket {
             };
         }
         // A denial has no use for the rest of the state.
-        Verdict::Admit { state: Fields { full_at, ..self.at(state, now) }.state(), delay_ns: wait_ns }
+        let held = self.at(state, now);
+        let refunds = if wait_ns > 0 { held.refunds | WAITED } else { held.refunds };
+        Verdict::Admit { state: Fields { full_at, refunds, ..held }.state(), delay_ns: wait_ns }
     }
 
     #[inline(always)]
@@ -151,23 +160,29 @@ impl Account for Bucket {
         Verdict::Admit { state: state + charge, delay_ns: 0 }
     }
 
-    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32, kept: u32) -> Option<(u128, u32)> {
         let (held, then, ticks) = (Fields::of(state), Fields::of(after), self.rate.ticks(now));
         // The charge is of an earlier filling, or has been refilled.
         if held.opened != then.opened || held.full_at <= ticks {
             return None;
         }
         let later = self.rate.permits_up(held.full_at.saturating_sub(then.full_at));
-        let permits = if held.full_at <= ticks + self.fills_in {
-            cost
-        } else if held.refunds == then.refunds && held.refunds < most(REFUNDS_BITS) {
-            cost.min(count(u64::from(self.capacity).saturating_sub(later)))
+        let [refunds, refunds_then] = [held.refunds, then.refunds].map(|refunds| refunds & !WAITED);
+        let permits = if held.full_at <= ticks + self.fills_in || held.refunds & WAITED == 0 {
+            cost - kept
+        } else if refunds == refunds_then && refunds < WAITED - 1 {
+            (cost - kept).min(count(u64::from(self.capacity).saturating_sub(later.saturating_add(kept.into()))))
         } else {
             0
         };
         let full_at = held.full_at.saturating_sub(self.rate.ticks_of(permits));
-        // At the largest that its field can hold, `refunds` stays.
-        (permits > 0).then(|| (Fields { full_at, refunds: held.refunds + 1, ..held }.state(), permits))
+        let another = u128::from(refunds < WAITED - 1);
+        (permits > 0).then(|| (Fields { full_at, refunds: held.refunds + another, ..held }.state(), permits))
+    }
+
+    fn owe(&self, state: u128, now: u64, cost: u32) -> u128 {
+        let full_at = self.full_at(state, now) + self.rate.ticks_of(cost);
+        Fields { full_at: full_at.min(self.rate.latest(now)), ..self.at(state, now) }.state()
     }
 
     /// The state under this quota: as many permits are missing as from the other bucket. Permits that

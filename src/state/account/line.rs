@@ -19,7 +19,7 @@
 //!   `x * r / P`. A reservation waits, at most as long as one request of the limit can make it.
 //!
 //! After a change of quotas the line is free when it would have been, also if it is longer than one
-//! under the new quota gets: requests wait for it.
+//! under the new quota gets: requests wait for it. So they do for a cost that is settled.
 //!
 //! The F of a queue is less than 2^93 ticks: it is at most D and one limit of places after `t`,
 //! together below 2^60 ns; or after a change of quotas 2^61 ns ([`Rate::latest`]).
@@ -110,12 +110,21 @@ impl<const WARMS_UP: bool> Account for Line<WARMS_UP> {
         Verdict::Admit { state: self.state(free_at, rest), delay_ns }
     }
 
-    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32, kept: u32) -> Option<(u128, u32)> {
         let [free_at, rest] = self.fields(state);
         let (rest, longer) = if WARMS_UP { self.store.unspent(rest, cost) } else { (rest, 0) };
+        // What is kept is charged as if it were all.
+        let (rest, kept_longer) = if WARMS_UP { self.store.spent(rest, kept) } else { (rest, 0) };
         let is_last = state == after && free_at > self.rate.ticks(now);
-        let free_at = free_at.saturating_sub(self.rate.ticks_of(cost) + longer);
-        is_last.then(|| (self.state(free_at, rest), cost))
+        let shorter = self.rate.ticks_of(cost - kept) + longer.saturating_sub(kept_longer);
+        is_last.then(|| (self.state(free_at.saturating_sub(shorter), rest), cost - kept))
+    }
+
+    fn owe(&self, state: u128, now: u64, cost: u32) -> u128 {
+        let [free_at, rest] = self.at(state, now);
+        let (rest, longer) = if WARMS_UP { self.store.spent(rest, cost) } else { (rest, 0) };
+        let free_at = free_at + self.rate.ticks_of(cost) + longer;
+        self.state(free_at.min(self.rate.latest(now)), rest)
     }
 
     /// The state under this quota: free when it would have been. A warm-up is as cold, in proportion.

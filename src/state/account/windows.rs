@@ -45,9 +45,9 @@
 //! # Bounds
 //!
 //! A charge is admitted only up to the limit, under this quota and any earlier one. So a count of a
-//! fixed window is at most 2^30, and one of a sliding window counter less than 2^16; after changes of
-//! the boundaries it is at most what its field holds. A product is of at most 2^31 permits and less
-//! than 2^60 nanoseconds.
+//! fixed window is at most 2^30, and one of a sliding window counter less than 2^16; with costs
+//! that were settled, and after changes of the boundaries, it is at most what its field holds, so
+//! more counts as that. A product is of at most 2^31 permits and less than 2^60 nanoseconds.
 //!
 //! Sources: common practice, for instance "Pattern: Rate limiter 2" in the documentation of Redis'
 //! `INCR` (the fixed window); J. Desgats, "How we built rate limiting capable of scaling to millions
@@ -205,7 +205,7 @@ impl<const SLIDES: bool> Account for Windows<SLIDES> {
     }
 
     /// Takes the permits off the count that they were added to, while that counts.
-    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32, kept: u32) -> Option<(u128, u32)> {
         let (mut held, then) = (Self::counts(state), Self::counts(after));
         let (charged, until) = if held.start == then.start {
             let until = self.last(held);
@@ -217,9 +217,14 @@ impl<const SLIDES: bool> Account for Windows<SLIDES> {
             // The window of the charge counts no more.
             return None;
         };
-        let permits = count(*charged).min(cost);
+        let permits = count(*charged).min(cost - kept);
         *charged -= u64::from(permits);
         (held.moves == then.moves && now < until && permits > 0).then(|| (Self::state(held), permits))
+    }
+
+    fn owe(&self, state: u128, now: u64, cost: u32) -> u128 {
+        let counts = self.at(state, now);
+        Self::state(Counts { current: counts.current + u64::from(cost), ..counts })
     }
 
     /// The state under this quota: the counts that still count, by either length.

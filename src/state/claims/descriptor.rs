@@ -107,6 +107,7 @@ impl Descriptor {
     }
 
     /// Publishes the claim, with the caller as its first worker.
+    #[inline(always)]
     pub(super) fn publish(&self, serial: u32, parts: &[Part<'_>]) {
         for (index, part) in parts.iter().enumerate() {
             debug_assert!([part.old, part.new].iter().all(|word| !word.is_held() && !word.is_frozen()));

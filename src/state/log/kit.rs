@@ -84,7 +84,7 @@ impl LogPlan<Permits> {
 
     /// Refunds, and returns how many permits.
     pub(super) fn take_back(&self, cell: CellRef<'_>, word: Word, now: u64, cost: u32, stamp: u64) -> Option<u32> {
-        let (new, permits) = self.refund(Seen { cell, word, now }, cost, stamp.into())?;
+        let (new, permits) = self.refund(Seen { cell, word, now }, cost, 0, stamp.into())?;
         (permits == 0 || cell.word.swap(word, new)).then_some(permits)
     }
 

@@ -93,6 +93,7 @@ impl View<'_, Steps> {
 /// its slot, which names the ring, too.
 impl Layout for Steps {
     const RESERVES: bool = false;
+    const MOST: u32 = MAX_TOTAL;
     #[cfg(feature = "snapshot")]
     const AT_ONCE: u32 = 2 * Quota::MAX_CAPACITY;
 

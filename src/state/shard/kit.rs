@@ -4,6 +4,7 @@ use super::*;
 use crate::decision::{Denial, PerQuota};
 use crate::quota::Quota;
 use crate::state::cell::{MOST_SHARD_BITS, TIME_ZERO};
+use crate::state::table::Refundable;
 use core::cell::Cell as Counter;
 use core::time::Duration;
 
@@ -138,11 +139,13 @@ impl World {
     }
 
     pub(in crate::state) fn refund(&self, number: u64, cost: u32, stamp: u64, clock: &dyn Clock) -> u32 {
-        self.with(clock).refund(
-            key(number),
-            cost,
-            Charged { mark: (stamp + TIME_ZERO).into(), life: self.life(number, clock) },
-        )
+        let charged = Charged { mark: (stamp + TIME_ZERO).into(), life: self.life(number, clock) };
+        self.refund_charged(key(number), cost, charged, clock)
+    }
+
+    pub(in crate::state) fn refund_charged(&self, key: Key, cost: u32, charged: Charged, clock: &dyn Clock) -> u32 {
+        let settled = self.shared.settle(&[Refundable { key, cost, charged }], 0, true, clock);
+        cost - settled.ok().flatten().expect("there is a charge")
     }
 
     fn life(&self, number: u64, clock: &dyn Clock) -> u64 {

@@ -383,7 +383,7 @@ fn loom_shard_a_refund_beside_another_life() {
         let both = Arc::new((world, clock));
         let refund = loom::thread::spawn({
             let both = Arc::clone(&both);
-            move || both.0.with(&both.1).refund(key(A), 1, charged)
+            move || both.0.refund_charged(key(A), 1, charged, &both.1)
         });
         let (world, clock) = &*both;
         world.forget(A, clock);

@@ -125,7 +125,7 @@ fn a_refund_of_an_earlier_life_gives_nothing_back() {
             let (world, clock) = (World::new(&[quota], CAP, 0), At(5));
             let charged = world.charge(0, &clock);
             let has_ended = scope(|scope| {
-                let mut refund = Thread::spawn(scope, || world.with(&clock).refund(key(0), 1, charged));
+                let mut refund = Thread::spawn(scope, || world.refund_charged(key(0), 1, charged, &clock));
                 (0..steps).for_each(|_| {
                     refund.step();
                 });

@@ -64,13 +64,23 @@ impl Naive for Account {
         }
     }
 
-    fn refund(&mut self, now: u64, number: Number) -> u32 {
+    fn refund(&mut self, now: u64, number: Number, kept: u32) -> u32 {
         match self {
-            Self::Bucket(account) => account.refund(now, number),
-            Self::Log(account) => account.refund(now, number),
-            Self::Queue(account) => account.refund(now, number),
-            Self::Steps(account) => account.refund(now, number),
-            Self::Windows(account) => account.refund(now, number),
+            Self::Bucket(account) => account.refund(now, number, kept),
+            Self::Log(account) => account.refund(now, number, kept),
+            Self::Queue(account) => account.refund(now, number, kept),
+            Self::Steps(account) => account.refund(now, number, kept),
+            Self::Windows(account) => account.refund(now, number, kept),
+        }
+    }
+
+    fn owe(&mut self, now: u64, cost: u32) {
+        match self {
+            Self::Bucket(account) => account.owe(now, cost),
+            Self::Log(account) => account.owe(now, cost),
+            Self::Queue(account) => account.owe(now, cost),
+            Self::Steps(account) => account.owe(now, cost),
+            Self::Windows(account) => account.owe(now, cost),
         }
     }
 

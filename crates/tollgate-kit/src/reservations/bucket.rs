@@ -13,6 +13,8 @@ pub struct Bucket {
     as_of: Option<i128>,
     /// Charges since it was full, and what has been given back of any of them.
     since_full: Vec<(Number, i128)>,
+    /// Whether one of them had to wait, so that it may owe to reservations.
+    waited: bool,
     refunded: Vec<Number>,
     charges: usize,
 }
@@ -28,6 +30,7 @@ impl Bucket {
             start: start.into(),
             as_of: None,
             since_full: vec![],
+            waited: false,
             refunded: vec![],
             charges: 0,
         }
@@ -43,6 +46,7 @@ impl Bucket {
         self.as_of = Some(now.into());
         if self.held == self.capacity * self.period {
             self.since_full.clear();
+            self.waited = false;
         }
     }
 }
@@ -57,26 +61,32 @@ impl Naive for Bucket {
         if wait > within {
             return Err(wait - within);
         }
-        self.held -= i128::from(cost) * self.period;
-        self.charges += 1;
-        self.since_full.push((self.charges, cost.into()));
+        self.owe(now, cost);
+        self.waited |= wait > 0;
         Ok((wait, self.charges))
     }
 
-    fn refund(&mut self, now: u64, number: Number) -> u32 {
+    fn owe(&mut self, now: u64, cost: u32) {
+        self.move_to(now);
+        self.held -= i128::from(cost) * self.period;
+        self.charges += 1;
+        self.since_full.push((self.charges, cost.into()));
+    }
+
+    fn refund(&mut self, now: u64, number: Number, kept: u32) -> u32 {
         if self.as_of.is_none() {
             return 0;
         }
         self.move_to(now);
         let Some(place) = self.since_full.iter().position(|&(charge, _)| charge == number) else { return 0 };
-        let (_, cost) = self.since_full[place];
-        let back = if self.held >= 0 {
-            cost
+        let (cost, kept) = (self.since_full[place].1, i128::from(kept));
+        let back = if self.held >= 0 || !self.waited {
+            cost - kept
         } else if self.refunded.iter().any(|&charge| charge >= number) {
             0
         } else {
             let later: i128 = self.since_full[place + 1..].iter().map(|&(_, cost)| cost).sum();
-            cost.min((self.capacity - later).max(0))
+            (cost - kept).min((self.capacity - later - kept).max(0))
         };
         if back > 0 {
             // As of any charge that was there by then.

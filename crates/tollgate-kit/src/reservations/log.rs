@@ -51,12 +51,21 @@ impl Naive for Log {
         Ok((at - now, self.charges))
     }
 
-    fn refund(&mut self, now: u64, number: Number) -> u32 {
+    /// More than the limit at one time denies no more than the limit does.
+    fn owe(&mut self, now: u64, cost: u32) {
+        let stamp = self.permits.iter().map(|&(_, stamp)| stamp).fold(now, u64::max);
+        let most = self.quotas.iter().map(|&(limit, _)| limit).max().expect("a quota");
+        // Of no charge that is refunded.
+        self.charges += 1;
+        self.permits.extend((0..cost.min(most)).map(|_| (self.charges, stamp)));
+    }
+
+    fn refund(&mut self, now: u64, number: Number, kept: u32) -> u32 {
         let Some(&(_, stamp)) = self.permits.iter().find(|&&(charge, _)| charge == number) else { return 0 };
         if now >= stamp + self.widest() {
             return 0;
         }
-        let cost = self.permits.iter().filter(|&&(charge, _)| charge == number).count();
+        let cost = self.permits.iter().filter(|&&(charge, _)| charge == number).count() - kept as usize;
         // Of refused requests, no more are remembered. Permits with one stamp are as good as each
         // other.
         let most = self.quotas.iter().map(|&(limit, _)| 2 * limit as usize).max().expect("a quota");

@@ -34,19 +34,25 @@ impl Naive for Queue {
         if delay > longest {
             return Err(delay - longest);
         }
-        self.next += i128::from(cost) * self.period;
-        self.charges += 1;
-        self.places.push((self.charges, cost));
+        self.owe(now, cost);
         Ok((delay, self.charges))
     }
 
-    fn refund(&mut self, now: u64, number: Number) -> u32 {
+    fn owe(&mut self, now: u64, cost: u32) {
+        self.leave(now);
+        self.next += i128::from(cost) * self.period;
+        self.charges += 1;
+        self.places.push((self.charges, cost));
+    }
+
+    fn refund(&mut self, now: u64, number: Number, kept: u32) -> u32 {
         self.leave(now);
         match self.places.last() {
             Some(&(charge, cost)) if charge == number => {
                 self.places.pop();
-                self.next -= i128::from(cost) * self.period;
-                cost
+                self.places.extend((kept > 0).then_some((0, kept)));
+                self.next -= i128::from(cost - kept) * self.period;
+                cost - kept
             }
             _ => 0,
         }

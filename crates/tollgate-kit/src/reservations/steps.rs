@@ -29,10 +29,19 @@ impl Naive for Steps {
         Ok((0, self.charges))
     }
 
-    fn refund(&mut self, now: u64, number: Number) -> u32 {
+    /// More than the limit in a step denies no more than the limit does.
+    fn owe(&mut self, now: u64, cost: u32) {
+        self.grants.push((0, now.next_multiple_of(self.resolution), cost.min(self.limit)));
+    }
+
+    fn refund(&mut self, now: u64, number: Number, kept: u32) -> u32 {
         let window = self.window;
         let place = self.grants.iter().position(|&(charge, stamp, _)| charge == number && now < stamp + window);
-        place.map_or(0, |place| self.grants.remove(place).2)
+        place.map_or(0, |place| {
+            let (_, stamp, permits) = self.grants[place];
+            self.grants[place] = (0, stamp, kept);
+            permits - kept
+        })
     }
 
     fn remaining(&self, now: u64) -> u32 {

@@ -85,23 +85,16 @@ impl Windows {
         let left = if matches!(self.kind, Kind::Counter(_)) { (view.end - now).min(self.window) } else { 0 };
         view.previous * left + (view.current + i128::from(cost)) * self.window <= i128::from(self.limit) * self.window
     }
-}
 
-impl Naive for Windows {
-    fn request(&mut self, now: u64, cost: u32, _within: Option<u64>) -> Answer {
-        let now = i128::from(now);
+    /// What was in the window before a change counts, and does not come back.
+    fn asked(&mut self) {
         if self.changes_then != self.changes {
-            // What was in the window before counts, and does not come back.
             self.previous.iter_mut().for_each(|grant| grant.0 = 0);
             self.changes_then = self.changes;
         }
-        if !self.fits(now, cost) {
-            let mut wait = 1;
-            while !self.fits(now + wait, cost) {
-                wait += 1;
-            }
-            return Err(u64::try_from(wait).expect("soon"));
-        }
+    }
+
+    fn charge(&mut self, now: i128, cost: u32) {
         match self.view(now) {
             None => {
                 (self.opened, self.previous, self.current) = (Some(now), vec![], vec![]);
@@ -119,16 +112,38 @@ impl Naive for Windows {
         self.charges += 1;
         self.changes_at.push(self.changes);
         self.current.push((self.charges, cost));
+    }
+}
+
+impl Naive for Windows {
+    fn request(&mut self, now: u64, cost: u32, _within: Option<u64>) -> Answer {
+        let now = i128::from(now);
+        self.asked();
+        if !self.fits(now, cost) {
+            let mut wait = 1;
+            while !self.fits(now + wait, cost) {
+                wait += 1;
+            }
+            return Err(u64::try_from(wait).expect("soon"));
+        }
+        self.charge(now, cost);
         Ok((0, self.charges))
     }
 
-    fn refund(&mut self, now: u64, number: Number) -> u32 {
+    fn owe(&mut self, now: u64, cost: u32) {
+        self.asked();
+        self.charge(now.into(), cost);
+    }
+
+    fn refund(&mut self, now: u64, number: Number, kept: u32) -> u32 {
         let Some(view) = self.view(now.into()) else { return 0 };
         let grants =
             if view.is_next { [&mut self.current, &mut vec![]] } else { [&mut self.current, &mut self.previous] };
         for grants in grants {
             if let Some(place) = grants.iter().position(|&(charge, _)| charge == number) {
-                return grants.remove(place).1;
+                let permits = grants[place].1;
+                grants[place] = (0, kept);
+                return permits - kept;
             }
         }
         0

@@ -148,8 +148,8 @@ proptest! {
     ) {
         let account = account(meter, origin >> 2);
         let _ = (account.decide(state, now, cost, None), account.decide(state, now, cost, Some(within)));
-        let _ = (account.refund(state, now, after, cost), account.refund(state, now, state, cost));
-        let _ = (account.left(state, now, None), account.over_at(state));
+        let _ = (account.refund(state, now, after, cost, 0), account.refund(state, now, state, cost, 0));
+        let _ = (account.owe(state, now, cost), account.left(state, now, None), account.over_at(state));
     }
 
     #[test]

@@ -57,8 +57,12 @@ impl Account for AnyAccount {
         verdict
     }
 
-    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
-        ask!(self, refund(state, now, after, cost))
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32, kept: u32) -> Option<(u128, u32)> {
+        ask!(self, refund(state, now, after, cost, kept))
+    }
+
+    fn owe(&self, state: u128, now: u64, cost: u32) -> u128 {
+        ask!(self, owe(state, now, cost))
     }
 
     fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {

@@ -99,7 +99,7 @@ fn changes_to_and_fro_keep_no_bucket_from_refilling_and_no_queue_from_draining()
 fn permits_of_another_quota_are_not_refunded_to_a_bucket() {
     let (old, new) = (bucket(10, 1, 10), bucket(10, 1, 20));
     let after = charged(old, 0, START, 2);
-    assert_eq!(new.refund(new.converted(&old, after, START), START, after, 2), None);
+    assert_eq!(new.refund(new.converted(&old, after, START), START, after, 2, 0), None);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_window_keeps_its_permits_and_its_start_if_it_can() {
             assert_eq!(remaining(to, converted, start + 100), 7, "and ends");
             // Receipts are of a window.
             let refunded =
-                to.refund(converted, now, state, 3).map(|(state, permits)| (permits, remaining(to, state, now)));
+                to.refund(converted, now, state, 3, 0).map(|(state, permits)| (permits, remaining(to, state, now)));
             assert_eq!(refunded, keeps.then_some((3, 7)));
         }
         // By its new length.
@@ -152,7 +152,7 @@ fn a_receipt_of_before_a_change_of_the_phase_is_worth_nothing_after_a_change_bac
     let receipt = charged(from, 0, START + 40, 2);
     let back = from.converted(&to, to.converted(&from, receipt, START + 50), START + 60);
     assert_eq!(from.left(back, START + 60, None), Left { remaining: 3, ..Left::none_for(5, 40) });
-    assert_eq!(from.refund(back, START + 60, receipt, 2), None);
+    assert_eq!(from.refund(back, START + 60, receipt, 2, 0), None);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_receipt_of_before_a_change_of_the_length_is_worth_nothing_in_a_window_that_
         let state = to.converted(&from, receipt, START + 20);
         assert_eq!(state, 0, "over");
         let state = charged(to, state, START + 21, 3);
-        assert_eq!(to.refund(state, START + 22, receipt, 2), None);
+        assert_eq!(to.refund(state, START + 22, receipt, 2, 0), None);
     }
 }
 
@@ -186,7 +186,7 @@ fn a_receipt_of_two_windows_ago_refunds_nothing_after_a_change_of_the_length() {
     let receipt = charged(short, 0, START + 5, 3);
     let state = charged(short, receipt, START + 19, 5);
     let state = long.converted(&short, state, START + 25);
-    assert_eq!(long.refund(state, START + 25, receipt, 3), None);
+    assert_eq!(long.refund(state, START + 25, receipt, 3, 0), None);
 }
 
 /// Four in a second and two in a second are one in a period each.
@@ -199,7 +199,7 @@ fn a_receipt_of_before_a_change_of_the_rate_is_worth_nothing_to_a_warm_up() {
     let (fast, slow) = (of(4), of(2));
     let receipt = charged(fast, charged(fast, 0, START, 1), START + 10 * SECOND, 8);
     let state = slow.converted(&fast, receipt, START + 10 * SECOND);
-    assert_eq!(slow.refund(state, START + 10 * SECOND, receipt, 8), None);
+    assert_eq!(slow.refund(state, START + 10 * SECOND, receipt, 8, 0), None);
 }
 
 #[test]
@@ -219,12 +219,12 @@ fn a_dropped_reservation_and_a_change_leave_all_of_a_counter() {
     let (from, to) = (counter(5, 10, START), counter(6, 10, START));
     let after = charged(from, 0, START + 1, 5);
     // Dropped before the change.
-    let (dropped, 5) = from.refund(after, START + 2, after, 5).expect("it counts") else { panic!("fewer") };
+    let (dropped, 5) = from.refund(after, START + 2, after, 5, 0).expect("it counts") else { panic!("fewer") };
     assert_eq!(remaining(to, to.converted(&from, dropped, START + 12), START + 12), 6);
     // And after it: in the same window, and in the next.
     for now in [START + 2, START + 12] {
         let converted = to.converted(&from, after, now);
-        let (state, permits) = to.refund(converted, now, after, 5).expect("it counts");
+        let (state, permits) = to.refund(converted, now, after, 5, 0).expect("it counts");
         assert_eq!((permits, remaining(to, state, now)), (5, 6));
     }
 }

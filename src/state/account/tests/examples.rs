@@ -63,15 +63,15 @@ fn a_permit_is_refunded_until_the_bucket_has_been_full() {
     let bucket = Bucket::new(10, 1, 10, 10);
     let first = admit(&bucket, 0, 0, 3);
     let second = admit(&bucket, first, 5, 2);
-    let (state, 3) = bucket.refund(second, START + 5, first, 3).expect("it counts") else { panic!("fewer") };
+    let (state, 3) = bucket.refund(second, START + 5, first, 3, 0).expect("it counts") else { panic!("fewer") };
     // Three more than the 5.5 that were left.
     assert_eq!([5, 9, 10].map(|after| remaining(&bucket, state, after)), [8, 8, 9]);
     assert_eq!(bucket.over_at(state), START + 20);
     // Full at 50: a charge after that is none of its own.
     let third = admit(&bucket, second, 50, 4);
-    assert_eq!(bucket.refund(third, START + 50, second, 2), None);
-    assert_eq!(bucket.refund(third, START + 90, third, 4), None);
-    assert!(bucket.refund(third, START + 89, third, 4).is_some());
+    assert_eq!(bucket.refund(third, START + 50, second, 2, 0), None);
+    assert_eq!(bucket.refund(third, START + 90, third, 4, 0), None);
+    assert!(bucket.refund(third, START + 89, third, 4, 0).is_some());
 }
 
 #[test]
@@ -89,14 +89,14 @@ fn refunds_without_end_make_no_bucket_that_owes_give_back_more() {
         let Verdict::Admit { state: one_more, .. } = bucket.decide(state, START, 1, Some(u64::MAX)) else {
             panic!("full")
         };
-        if let Some((back, _)) = bucket.refund(one_more, START, one_more, 1) {
+        if let Some((back, _)) = bucket.refund(one_more, START, one_more, 1, 0) {
             state = back;
         }
     }
     // By now it knows no longer that nothing was refunded since.
     let last = reserve(state);
-    assert_eq!(bucket.refund(last, START, last, 3), None);
-    assert_eq!(bucket.refund(last, START, held, 3), None);
+    assert_eq!(bucket.refund(last, START, last, 3, 0), None);
+    assert_eq!(bucket.refund(last, START, held, 3, 0), None);
 }
 
 #[test]
@@ -137,10 +137,10 @@ fn only_the_last_place_of_a_queue_is_refunded() {
     let queue = Queue::new(6, 1, 100, 500);
     let first = admit(&queue, 0, 0, 1);
     let second = admit(&queue, first, 10, 2);
-    assert_eq!(queue.refund(second, START + 10, first, 1), None);
-    assert_eq!(queue.refund(second, START + 10, second, 2), Some((first, 2)));
-    assert_eq!(queue.refund(first, START + 100, first, 1), None);
-    let (empty, 1) = queue.refund(first, START + 99, first, 1).expect("it has not left") else { panic!("all") };
+    assert_eq!(queue.refund(second, START + 10, first, 1, 0), None);
+    assert_eq!(queue.refund(second, START + 10, second, 2, 0), Some((first, 2)));
+    assert_eq!(queue.refund(first, START + 100, first, 1, 0), None);
+    let (empty, 1) = queue.refund(first, START + 99, first, 1, 0).expect("it has not left") else { panic!("all") };
     assert_eq!(wait(&queue, empty, 0, 1), 0);
 }
 
@@ -153,19 +153,19 @@ fn a_window_is_half_open() {
     // A clock that lags does not open another.
     assert_eq!(wait(&window, state, 0, 2), 17);
     assert_eq!(window.over_at(state), START + 17);
-    assert_eq!(window.refund(state, START + 16, state, 2).map(|(_, permits)| permits), Some(2));
-    assert_eq!(window.refund(state, START + 17, state, 2), None);
+    assert_eq!(window.refund(state, START + 16, state, 2, 0).map(|(_, permits)| permits), Some(2));
+    assert_eq!(window.refund(state, START + 17, state, 2, 0), None);
 }
 
 #[test]
 fn a_window_whose_permits_were_all_refunded_is_like_none() {
     let window = Window::new(3, 10, None);
     let after = admit(&window, 0, 0, 3);
-    let (state, 3) = window.refund(after, START + 5, after, 3).expect("it is open") else { panic!("all") };
+    let (state, 3) = window.refund(after, START + 5, after, 3, 0).expect("it is open") else { panic!("all") };
     assert_eq!((window.left(state, START + 5, None), window.over_at(state)), (Left::all(3), 0));
     let next = admit(&window, state, 5, 3);
     assert_eq!(window.over_at(next), START + 15);
-    assert_eq!(window.refund(next, START + 6, after, 3), None, "of another window");
+    assert_eq!(window.refund(next, START + 6, after, 3, 0), None, "of another window");
 }
 
 #[test]
@@ -201,10 +201,11 @@ fn the_next_window_of_a_counter_weighs_the_current_count() {
     assert_eq!(counter.over_at(full), START + 200);
     // Taken from the window that they were granted in.
     let next = admit(&counter, state, 150, 6);
-    let refund = |after: u64, receipt, cost| counter.refund(next, START + after, receipt, cost).map(|(_, back)| back);
+    let refund =
+        |after: u64, receipt, cost| counter.refund(next, START + after, receipt, cost, 0).map(|(_, back)| back);
     assert_eq!([199, 200].map(|after| refund(after, state, 8)), [Some(8), None]);
     assert_eq!([199, 299, 300].map(|after| refund(after, next, 6)), [Some(6), Some(6), None]);
-    assert_eq!(counter.refund(admit(&counter, 0, 500, 1), START + 500, state, 8), None);
+    assert_eq!(counter.refund(admit(&counter, 0, 500, 1), START + 500, state, 8, 0), None);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Requests, reservations and refunds on one key, beside a naive account that knows each charge.
+//! Requests, reservations, refunds and settled costs on one key, beside a naive account that knows
+//! each charge.
 
 use proptest::prelude::*;
 
@@ -34,15 +35,15 @@ enum Step {
         cost: u32,
         within: Option<u64>,
     },
-    /// Of one of the receipts; the newest is 0.
-    Refund(usize),
+    /// One of the receipts costs so much; the newest is 0.
+    Settle(usize, u32),
 }
 
 fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
     let within = prop_oneof![Just(None), (0..80_u64).prop_map(Some), Just(Some(u64::MAX))];
     let step = prop_oneof![
         3 => (1..6_u32, within).prop_map(|(cost, within)| Step::Request { cost, within }),
-        2 => (0..6_usize).prop_map(Step::Refund),
+        2 => (0..6_usize, prop_oneof![Just(0), 0..6_u32, 0..40_u32]).prop_map(|(newest, actual)| Step::Settle(newest, actual)),
     ];
     let gap = prop_oneof![3 => Just(0_u64), 3 => 0..8_u64, 1 => 0..70_u64];
     proptest::collection::vec((gap, step), 1..120)
@@ -58,7 +59,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(6000))]
 
     #[test]
-    fn reservations_and_refunds_are_those_of_the_naive_account(meter in meter(), steps in steps()) {
+    fn settled_costs_are_those_of_the_naive_account(meter in meter(), steps in steps()) {
         let account: AnyAccount = account(meter, ORIGIN);
         let (mut model, mut state, mut now) = (Model::of(meter, ORIGIN), 0, ORIGIN);
         let mut receipts: Vec<Receipt> = vec![];
@@ -82,12 +83,21 @@ proptest! {
                         (verdict, answer) => prop_assert!(false, "{verdict:?}, and not {answer:?}"),
                     }
                 }
-                Step::Refund(newest) => {
+                Step::Settle(newest, actual) => {
                     let Some(cell) = receipts.len().checked_sub(newest + 1) else { continue };
                     let Receipt { number, after, cost } = receipts.remove(cell);
-                    let refunded = account.refund(state, now, after, cost);
-                    prop_assert_eq!(refunded.map_or(0, |(_, permits)| permits), model.refund(now, number));
-                    state = refunded.map_or(state, |(state, _)| state);
+                    match actual.checked_sub(cost) {
+                        Some(0) => {}
+                        Some(more) => {
+                            state = account.owe(state, now, more);
+                            model.owe(now, more);
+                        }
+                        None => {
+                            let refunded = account.refund(state, now, after, cost, actual);
+                            prop_assert_eq!(refunded.map_or(0, |(_, permits)| permits), model.refund(now, number, actual));
+                            state = refunded.map_or(state, |(state, _)| state);
+                        }
+                    }
                 }
             }
             if state > 0 {

@@ -156,14 +156,14 @@ fn the_last_request_can_be_refunded() {
     let before = admit(&account, 0, START, 2);
     let now = START + busy(&account, before, START);
     let after = admit(&account, before, now, 3);
-    let (state, permits) = account.refund(after, now, after, 3).expect("the last");
+    let (state, permits) = account.refund(after, now, after, 3, 0).expect("the last");
     assert_eq!((state, permits), (before, 3));
     let other = admit(&account, before, now, 1);
-    assert_eq!(account.refund(other, now, after, 3), None);
-    assert_eq!(account.refund(after, account.over_at(after), after, 3), None);
+    assert_eq!(account.refund(other, now, after, 3, 0), None);
+    assert_eq!(account.refund(after, account.over_at(after), after, 3, 0), None);
     // What was not stored is stored: it is colder than before.
     let (state, _) =
-        account.refund(admit(&account, 0, START, 50), START, admit(&account, 0, START, 50), 50).expect("the last");
+        account.refund(admit(&account, 0, START, 50), START, admit(&account, 0, START, 50), 50, 0).expect("the last");
     assert!(busy(&account, state, START) > 0);
 }
 
@@ -281,7 +281,7 @@ proptest! {
                     prop_assert!(after > 0 && after < 1 << STATE_BITS);
                     prop_assert_eq!(delay_ns, busy(&account, state, now));
                     prop_assert!(busy(&account, after, now) > delay_ns || period < u64::from(permits));
-                    let (refunded, permits) = account.refund(after, now, after, cost).unwrap_or((after, 0));
+                    let (refunded, permits) = account.refund(after, now, after, cost, 0).unwrap_or((after, 0));
                     prop_assert!(permits == cost || busy(&account, after, now) == 0);
                     prop_assert!(busy(&account, refunded, now) >= delay_ns, "never more than before");
                     state = after;
@@ -312,7 +312,7 @@ proptest! {
     ) {
         let Some(account) = limiter(limit, permits, period, warm_up) else { return Ok(()) };
         let _ = (account.decide(state, now, cost, None), account.decide(state, now, cost, Some(within)));
-        let _ = (account.refund(state, now, state, cost), account.left(state, now, None), account.over_at(state));
+        let _ = (account.refund(state, now, state, cost, 0), account.left(state, now, None), account.over_at(state));
     }
 }
 

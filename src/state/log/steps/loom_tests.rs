@@ -145,7 +145,7 @@ impl Model {
     fn refund(&self, step: u64, cost: u32) {
         loop {
             let (arena, word) = self.find();
-            match self.plan.refund(Seen { cell: arena.cell(), word, now: self.now() }, cost, step.into()) {
+            match self.plan.refund(Seen { cell: arena.cell(), word, now: self.now() }, cost, 0, step.into()) {
                 Some((_, 0)) => return,
                 Some((new, refunded)) if arena.word.swap(word, new) => {
                     assert_eq!(refunded, cost);

@@ -95,7 +95,7 @@ impl Key {
     fn refund(&self, plan: &LogPlan<Steps>, now: u64, cost: u32, mark: u128) -> u32 {
         let before = self.word.load();
         let (word, refunded) =
-            plan.refund(Seen { cell: self.cell(), word: before, now }, cost, mark).expect("no other thread");
+            plan.refund(Seen { cell: self.cell(), word: before, now }, cost, 0, mark).expect("no other thread");
         assert!(self.word.swap(before, word));
         assert!(refunded > 0 || word == before);
         refunded

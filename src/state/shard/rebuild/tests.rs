@@ -122,7 +122,7 @@ fn a_sweep_that_comes_late_leaves_the_receipts_of_a_later_cell() {
         };
         let clock = Stalls(Counter::new(reading), &meanwhile);
         (0..4).for_each(|_| world.with(&clock).help(&root));
-        let refunded = charged.take().map(|receipt| world.with(&At(201)).refund(key(two), 1, receipt));
+        let refunded = charged.take().map(|receipt| world.refund_charged(key(two), 1, receipt, &At(201)));
         assert!(refunded.is_none_or(|refunded| refunded == 1), "at reading {reading}");
     }
 }

@@ -32,7 +32,7 @@ fn op() -> impl Strategy<Value = Op> {
         9 => (0..16_u64).prop_map(Op::Wait),
         1 => (20..300_u64).prop_map(Op::Wait),
         1 => (index(), lag()).prop_map(|(which, lag)| Op::Refund { which, lag }),
-        10 => (index(), 0..7_u8, 1..5_u32, lag(), index())
+        10 => (index(), 0..8_u8, 1..5_u32, lag(), index())
             .prop_map(|(word, what, cost, lag, which)| Op::Use { word, what, cost, lag, which }),
     ]
 }
@@ -81,7 +81,7 @@ proptest! {
                             Proposal::Admit { word: new, .. } => Some(new),
                             _ => None,
                         },
-                        1 => plan.refund(seen, cost, stamps[which.index(stamps.len())].into()).map(|(new, _)| new),
+                        1 => plan.refund(seen, cost, 0, stamps[which.index(stamps.len())].into()).map(|(new, _)| new),
                         2 => Some(plan.moved(seen, &plan, &Rings::with_room(64))).filter(|_| false),
                         3 => {
                             plan.propose(seen, Request::acquire(cost).peek(), Some(&mut left));
@@ -92,6 +92,7 @@ proptest! {
                             None
                         }
                         5 => Some(plan.over_at(seen.cell, word)).and(None),
+                        6 => Some(plan.owe(seen, cost)),
                         _ => {
                             #[cfg(feature = "snapshot")]
                             plan.permits(seen);

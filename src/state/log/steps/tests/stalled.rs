@@ -160,7 +160,7 @@ proptest! {
                     if let Some(receipt) = receipts.last() {
                         // What it would swap in is swapped for no other word.
                         let stamp = u64::try_from(receipt.0).unwrap();
-                        if let Some((new, refunded)) = plan.refund(Seen { cell: key.cell(), word, now }, receipt.2, stamp.into()) {
+                        if let Some((new, refunded)) = plan.refund(Seen { cell: key.cell(), word, now }, receipt.2, 0, stamp.into()) {
                             prop_assert!(refunded == 0 || key.word.load() == word || !key.word.swap(word, new));
                         }
                     }

@@ -76,9 +76,14 @@ impl Account for CalendarWindow {
         window.decide(state, now, cost, within)
     }
 
-    fn refund(&self, state: u128, now: u64, after: u128, cost: u32) -> Option<(u128, u32)> {
+    fn refund(&self, state: u128, now: u64, after: u128, cost: u32, kept: u32) -> Option<(u128, u32)> {
         let (window, state) = self.of(state, now);
-        window.refund(state, now, after, cost)
+        window.refund(state, now, after, cost, kept)
+    }
+
+    fn owe(&self, state: u128, now: u64, cost: u32) -> u128 {
+        let (window, state) = self.of(state, now);
+        window.owe(state, now, cost)
     }
 
     fn converted(&self, from: &Self, state: u128, now: u64) -> u128 {

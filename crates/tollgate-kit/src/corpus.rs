@@ -78,12 +78,15 @@ struct Draft {
 type Feature = (&'static str, fn(&mut Draft));
 
 /// Each has an effect on some of the [`requests`].
-const FEATURES: [Feature; 18] = [
+const FEATURES: [Feature; 19] = [
     ("a token bucket", |it| {
         it.quota = Some("algorithm = \"token-bucket\", capacity = 4, refill = 1, per = \"45s\"");
     }),
     ("windows with a phase", |it| {
         it.quota = Some("algorithm = \"fixed-window\", limit = 3, per = \"2m\", phase = \"17s\"");
+    }),
+    ("a window of the calendar", |it| {
+        it.quota = Some("algorithm = \"fixed-window\", limit = 5, per = \"day\", zone = \"America/Los_Angeles\"");
     }),
     ("two quotas", |it| it.quota = Some("limit = 2, per = \"30s\" }, { limit = 9, per = \"20m\"")),
     ("all in shadow mode", |it| it.head += "shadow = true\n"),
@@ -185,7 +188,8 @@ pub fn requests() -> Vec<Request> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).expect("31 bits") % below
     };
-    let mut at = Duration::from_secs(1_800_000_000);
+    // Four minutes before midnight in Los Angeles.
+    let mut at = Duration::from_secs(1_800_000_000 - 240);
     let request = |_| {
         at += Duration::from_millis([0, 1, 700, 3_000, 11_000][draw(5)]);
         let (peer, forwarded) = CLIENTS[draw(CLIENTS.len())];

@@ -8,7 +8,8 @@ use tollgate::{JointLimiter, MockClock};
 use tollgate_policy::{Asked, Key, Policy, RequestLimiter, Value};
 
 /// The policies that a test plays.
-const PLAYED: [&str; 9] = [
+const PLAYED: [&str; 10] = [
+    "ai-gateway",
     "api-tiers",
     "behind-cdn",
     "crawlers",
@@ -86,6 +87,33 @@ fn each_policy_is_played() {
     let names: BTreeSet<_> =
         policies.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
     assert_eq!(names, PLAYED.map(str::to_owned).into());
+}
+
+#[test]
+fn a_gateway_has_a_budget_of_a_calendar_month() {
+    let play = Play::of("ai-gateway");
+    let use_up = |key: &str, model: &str, tokens| {
+        let values = play.limiter.fields().iter().map(|field| match field.as_str() {
+            "key" => Some(Value::from(key)),
+            _ => Some(Value::from(model)),
+        });
+        let Asked::Limits(keys) = play.limiter.ask(values.collect()) else { panic!("there is no rule") };
+        play.limiter.limiter().try_acquire_n(&keys[..], tokens).expect("keys").is_admitted()
+    };
+    // The 15th of January 2027, at nine in the morning of Berlin.
+    assert!(use_up("acme", "small", 900_000) && !use_up("acme", "small", 200_000));
+    assert!(use_up("acme", "large", 100_000) && !use_up("acme", "large", 1));
+    assert!(use_up("globex", "large", 100_000) && !use_up("globex", "large", 1));
+    assert!((0..10).all(|_| use_up("team-research", "large", 100_000)));
+    // A second before and at midnight of that day in Berlin, and of that month.
+    play.after(15 * 3_600 - 1);
+    assert!(!use_up("globex", "large", 1));
+    play.after(1);
+    assert!(use_up("globex", "large", 100_000) && !use_up("acme", "small", 1));
+    play.after(16 * 86_400 - 1);
+    assert!(!use_up("acme", "small", 1));
+    play.after(1);
+    assert!(use_up("acme", "small", 1_000_000));
 }
 
 #[test]

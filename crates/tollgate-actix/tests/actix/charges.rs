@@ -80,6 +80,21 @@ fn hanging_up_while_the_password_is_checked_keeps_the_charge() {
     assert_eq!((started, limiter.peek().remaining()), (5, 0));
 }
 
+/// As much as is charged in the end is told: less than the estimate, or more than there is.
+#[test]
+fn a_charge_is_settled_at_the_actual_cost() {
+    let limiter = direct(10);
+    let limit = RateLimit::new(Arc::clone(&limiter)).headers(Headers::XRateLimit);
+    for (estimate, actual, left) in [(6, 2, 8), (3, 3, 5), (1, 2, 3), (2, 30, 0)] {
+        let mut fields = actix_web::http::header::HeaderMap::new();
+        limit.charge_n((), estimate).unwrap().settle(actual).write_to(&mut fields);
+        assert_eq!(fields.get("x-ratelimit-remaining").unwrap(), &*left.to_string());
+        assert_eq!(limiter.peek().remaining(), left);
+    }
+    assert!(limit.charge(()).is_err());
+    let _ = limit.charge_n((), 0).unwrap().settle(5);
+}
+
 #[test]
 fn costs_denials_and_switches() {
     let limiter = direct(3);

@@ -47,10 +47,20 @@ impl<L: AskedWith<K>, K, V: FieldValue> Charge<L, K, V> {
             loan.refund = true;
             loan.refund = refund();
             if loan.refund {
-                loan.give_back();
+                loan.settle(0);
             } else {
                 loan.receipt = None;
             }
+        }
+    }
+
+    /// Charges the actual cost in place of what the request was charged. Less is refunded, and more is
+    /// debt, also if fewer permits are left.
+    ///
+    /// Does nothing for a charge that cannot be refunded.
+    pub fn costs(&mut self, actual: u32) {
+        if let State::Loan(loan) = &mut self.state {
+            loan.settle(actual);
         }
     }
 
@@ -125,9 +135,9 @@ impl<L: AskedWith<K>, K, V: FieldValue> Loan<L, K, V> {
 }
 
 impl<L: AskedWith<K>, K, V> Loan<L, K, V> {
-    fn give_back(&mut self) {
+    fn settle(&mut self, actual: u32) {
         if let Some(receipt) = self.receipt.take() {
-            self.limits.limiter.give_back(receipt);
+            self.limits.limiter.settle(receipt, actual);
             self.is_stale = true;
         }
     }
@@ -136,7 +146,7 @@ impl<L: AskedWith<K>, K, V> Loan<L, K, V> {
 impl<L: AskedWith<K>, K, V> Drop for Loan<L, K, V> {
     fn drop(&mut self) {
         if self.refund {
-            self.give_back();
+            self.settle(0);
         }
     }
 }

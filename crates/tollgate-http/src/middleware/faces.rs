@@ -468,7 +468,7 @@ macro_rules! handler_charge {
         /// assert_eq!(limiter.peek("alice").remaining(), 4);
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        #[must_use = "`refund` or `keep` returns the header fields of the answer"]
+        #[must_use = "`refund`, `settle` or `keep` returns the header fields of the answer"]
         pub struct Charge<L: $crate::middleware::AskedWith<K>, K> {
             /// `None` if nothing was charged.
             charge: Option<$crate::middleware::Charge<L, K, <$W as $crate::middleware::Middleware>::Field>>,
@@ -477,16 +477,43 @@ macro_rules! handler_charge {
         impl<L: $crate::middleware::AskedWith<K>, K> Charge<L, K> {
             /// Refunds the permits. Returns the header fields of the answer.
             pub fn refund(self) -> Fields {
-                self.settle(true)
+                self.settle(0)
             }
 
             /// Keeps the permits charged. Returns the header fields of the answer.
             pub fn keep(self) -> Fields {
-                self.settle(false)
+                Fields { told: self.charge.and_then($crate::middleware::Charge::told) }
+            }
+
+            /// Charges what the call has cost in fact, and not what it was charged: what is less is
+            /// refunded, and what is more is debt that the next calls wait for, as by
+            /// [`Limiter::settle`](::tollgate::Limiter::settle). Returns the header fields of the answer.
+            ///
+            /// Does nothing for a call that was charged nothing: its cost was zero, or the limiter is
+            /// in shadow mode.
+            ///
+            /// ```
+            /// use std::sync::Arc;
+            #[doc = concat!("use ", $krate, "::{Limiter, Quota, ", stringify!($Limit), "};")]
+            ///
+            /// let limiter = Arc::new(Limiter::<String>::new(Quota::per_minute(1_000))?);
+            #[doc = concat!("let tokens = ", stringify!($Limit), "::new(Arc::clone(&limiter));")]
+            /// let estimated = tokens.charge_n("alice".to_owned(), 300)?;
+            /// // The model has answered, in more tokens than there are.
+            /// let _ = estimated.settle(1_900);
+            /// assert!(limiter.try_acquire("alice").is_denied());
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
+            /// ```
+            pub fn settle(self, actual: u32) -> Fields {
+                let told = self.charge.and_then(|mut charge| {
+                    charge.costs(actual);
+                    charge.told()
+                });
+                Fields { told }
             }
 
             /// Charges more permits to the same key: a cost that is known only now. If fewer are left,
-            /// takes those; the rest is not owed.
+            /// takes those; the rest is not owed, as it is by [`settle`](Self::settle).
             ///
             /// ```
             /// use std::sync::Arc;
@@ -504,14 +531,6 @@ macro_rules! handler_charge {
                 if let Some(charge) = &mut self.charge {
                     charge.more(cost);
                 }
-            }
-
-            fn settle(self, refund: bool) -> Fields {
-                let told = self.charge.and_then(|mut charge| {
-                    charge.settle(|| refund);
-                    charge.told()
-                });
-                Fields { told }
             }
         }
 

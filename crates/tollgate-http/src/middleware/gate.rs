@@ -88,8 +88,8 @@ pub(crate) mod sealed {
         /// The nanoseconds of the limiter's clock.
         fn reading(&self) -> u64;
 
-        /// Refunds permits.
-        fn give_back(&self, receipt: Receipt);
+        /// Charges the actual cost in place of what the receipt was charged.
+        fn settle(&self, receipt: Receipt, actual: u32);
 
         /// Tells the observers of a request that is answered without this limiter.
         fn unasked(&self, request: Unasked);

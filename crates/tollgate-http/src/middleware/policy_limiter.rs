@@ -58,9 +58,9 @@ impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dime
         self.in_process().map_or(0, |limiter| limiter.clock().now())
     }
 
-    fn give_back(&self, receipt: Receipt) {
+    fn settle(&self, receipt: Receipt, actual: u32) {
         if let Some(limiter) = self.in_process() {
-            sealed::Ask::<K>::give_back(limiter, receipt);
+            sealed::Ask::<K>::settle(limiter, receipt, actual);
         }
     }
 

@@ -117,9 +117,9 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
         self.clock().now()
     }
 
-    fn give_back(&self, receipt: Receipt) {
+    fn settle(&self, receipt: Receipt, actual: u32) {
         // The receipt is of this limiter.
-        let _ = self.refund(receipt);
+        let _ = Self::settle(self, receipt, actual);
     }
 
     fn unasked(&self, request: Unasked) {

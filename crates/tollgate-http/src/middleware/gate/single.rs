@@ -36,9 +36,9 @@ where
         self.clock().now()
     }
 
-    fn give_back(&self, receipt: Receipt) {
+    fn settle(&self, receipt: Receipt, actual: u32) {
         // The receipt is of this limiter.
-        let _ = self.refund(receipt);
+        let _ = Self::settle(self, receipt, actual);
     }
 
     fn unasked(&self, request: Unasked) {

@@ -115,6 +115,21 @@ fn a_charge_works_with_each_kind_of_limiter_and_option() {
     assert_eq!(fields["x-ratelimit-remaining"], "7");
 }
 
+/// As much as is charged in the end is told: less than the estimate, or more than there is.
+#[test]
+fn a_charge_is_settled_at_the_actual_cost() {
+    let limiter = Arc::new(DirectLimiter::with_clock(Quota::per_minute(10), MockClock::new()).unwrap());
+    let limit = RateLimitLayer::new(Arc::clone(&limiter));
+    for (estimate, actual, left) in [(6, 2, 8), (3, 3, 5), (1, 2, 3), (2, 30, 0)] {
+        let mut fields = http::HeaderMap::new();
+        limit.charge_n((), estimate).unwrap().settle(actual).write_to(&mut fields);
+        assert_eq!(fields["ratelimit"], format!(r#""default";r={left};t=60"#));
+        assert_eq!(limiter.peek().remaining(), left);
+    }
+    assert!(limit.charge(()).is_err());
+    let _ = limit.charge_n((), 0).unwrap().settle(5);
+}
+
 fn limiter(limit: u32) -> Arc<DirectLimiter<MockClock>> {
     Arc::new(DirectLimiter::with_clock(Quota::per_hour(limit), MockClock::new()).unwrap())
 }

@@ -14,7 +14,7 @@ use crate::quota::Quota;
 impl<C: Clock, F> Engine<C, F> {
     /// The denial, with the quotas that this limiter has. `function` names those without a dimension.
     fn denied_by(&self, function: &str, denial: Denial) -> Denial {
-        if self.may_have_own || self.tiers.any() {
+        if self.keys_differ() {
             // The quotas of the denied key may be others.
             return denial;
         }

@@ -305,8 +305,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         Ok(keys[..self.dimensions().len()].iter().map(|key| key.map(quotas)).collect())
     }
 
-    /// Whether keys may have quotas of their own: whether the limiter was built with
-    /// [`keys_with_quotas`](crate::JointLimiterBuilder::keys_with_quotas).
+    /// Whether keys may have other quotas than those of their dimension: whether the limiter was built
+    /// with [`keys_with_quotas`](crate::JointLimiterBuilder::keys_with_quotas) or a
+    /// [`tier`](crate::JointLimiterBuilder::tier).
     ///
     /// ```
     /// use tollgate::{JointLimiter, Quota};
@@ -314,11 +315,12 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
     /// let builder = || JointLimiter::<(String,)>::builder().dimension("user", [Quota::per_minute(2)]);
     /// assert!(!builder().build()?.keys_may_have_quotas());
     /// assert!(builder().keys_with_quotas(1000).build()?.keys_may_have_quotas());
+    /// assert!(builder().tier(0, "pro", [Quota::per_minute(9)]).build()?.keys_may_have_quotas());
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use]
     pub fn keys_may_have_quotas(&self) -> bool {
-        self.engine.may_have_own
+        self.engine.keys_differ()
     }
 }
 

@@ -125,6 +125,11 @@ impl<C: Clock, F> Engine<C, F> {
         key.of_group(tier)
     }
 
+    /// Whether keys may have other quotas than those of their dimension: of their own, or of a tier.
+    pub(crate) fn keys_differ(&self) -> bool {
+        self.may_have_own || self.tiers.any()
+    }
+
     /// The penalties of the key's dimension.
     pub(crate) fn penalties<'a>(&self, modes: &'a Modes, key: Fingerprint) -> Option<&'a Penalties> {
         modes.penalties_of(self.tiers.dimension_of(key.group()))

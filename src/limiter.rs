@@ -303,8 +303,9 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         self.engine.take_off_lists(self.fingerprint(&key))
     }
 
-    /// Whether keys may have quotas of their own, that is, whether the limiter was built with
-    /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
+    /// Whether keys may have other quotas than those of all keys: whether the limiter was built with
+    /// [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas) or a
+    /// [`tier`](crate::LimiterBuilder::tier).
     ///
     /// ```
     /// use tollgate::{Limiter, Quota};
@@ -312,11 +313,12 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// let builder = || Limiter::<String>::builder(Quota::per_minute(2));
     /// assert!(!builder().build()?.keys_may_have_quotas());
     /// assert!(builder().keys_with_quotas(1000).build()?.keys_may_have_quotas());
+    /// assert!(builder().tier("pro", [Quota::per_minute(9)]).build()?.keys_may_have_quotas());
     /// # Ok::<(), tollgate::BuildError>(())
     /// ```
     #[must_use]
     pub fn keys_may_have_quotas(&self) -> bool {
-        self.engine.may_have_own
+        self.engine.keys_differ()
     }
 
     /// The tier with this name; `None` if there is none.
@@ -363,7 +365,7 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// The quotas of the key.
     #[doc(hidden)]
     pub fn quotas_by(&self, key: impl AsKey<K>) -> Arc<[Quota]> {
-        if self.engine.may_have_own { self.engine.table.quotas_for(self.fingerprint(&key)) } else { self.quotas() }
+        if self.engine.keys_differ() { self.engine.table.quotas_for(self.fingerprint(&key)) } else { self.quotas() }
     }
 
     #[inline(always)]

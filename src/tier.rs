@@ -127,7 +127,6 @@ impl Tiers {
     }
 
     /// Whether there are any.
-    #[cfg(feature = "macros")]
     pub(crate) fn any(&self) -> bool {
         !self.all.is_empty()
     }

@@ -15,6 +15,7 @@ use crate::quoted::Quoted;
 use crate::read_client::write_client;
 use crate::rule::{PolicyTier, Rule};
 use crate::store::StoreTable;
+use crate::values::Part;
 
 /// Dimensions and their quotas, from a file. See [the crate](crate) for the file.
 ///
@@ -113,8 +114,23 @@ impl Policy {
         self.builder_of_requests()
     }
 
-    /// Starts a limiter for a [`Matcher`](crate::Matcher).
-    pub(crate) fn builder_of_requests<D: Dimensions + ?Sized>(&self) -> Result<JointLimiterBuilder<D>, BuilderError> {
+    /// Starts a limiter for [`RequestLimiter::new`](crate::RequestLimiter::new). Most programs take a
+    /// [`request_limiter`](Self::request_limiter); this is for one that restores a snapshot.
+    ///
+    /// ```
+    /// use tollgate_policy::{Key, Policy};
+    ///
+    /// let text = "[[dimension]]\nname = \"user\"\nmatch = { path = \"/\" }\nquota = [{ limit = 5, per = \"1m\" }]";
+    /// let policy = Policy::from_toml(text)?;
+    /// assert!(policy.builder_of_requests::<[Key]>().is_ok());
+    /// assert!(policy.builder::<[Key]>().is_err(), "it would not heed the match");
+    /// # Ok::<(), tollgate_policy::PolicyError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuilderError::ForStore`] when the policy has a [`[store]`](Self::store).
+    pub fn builder_of_requests<D: Dimensions + ?Sized>(&self) -> Result<JointLimiterBuilder<D>, BuilderError> {
         self.check_in_process()?;
         let mut builder = JointLimiter::<D>::builder();
         for (at, dimension) in self.dimensions.iter().enumerate() {
@@ -391,10 +407,42 @@ impl Dimension {
         self.key.iter().map(String::as_str)
     }
 
+    /// The parts of its keys: the name of each field, and the bits if the part is the IPv6 network of a
+    /// client.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[dimension]]\nname = \"site\"\nkey = [\"user\", \"client/48\"]\nquota = [{ limit = 5, per = \"1m\" }]";
+    /// let policy = Policy::from_toml(text)?;
+    /// let parts: Vec<_> = policy.dimensions()[0].parts().collect();
+    /// assert_eq!(parts, [("user", None), ("client", Some(48))]);
+    /// # Ok::<(), tollgate_policy::PolicyError>(())
+    /// ```
+    pub fn parts(&self) -> impl ExactSizeIterator<Item = (&str, Option<u8>)> {
+        self.key().map(Part::parse)
+    }
+
     /// The quotas of each of its keys, at least one.
     #[must_use]
     pub fn quotas(&self) -> &[Quota] {
         &self.quotas
+    }
+
+    /// Its [quotas](Self::quotas), and those of its [tiers](Self::tiers).
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let dimension = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]\ntier_by = \"plan\"";
+    /// let tier = "[[dimension.tier]]\nname = \"pro\"\nquota = [{ limit = 9, per = \"1m\" }]";
+    /// let policy = Policy::from_toml(&format!("{dimension}\n{tier}"))?;
+    /// let limits: Vec<u32> = policy.dimensions()[0].all_quotas().map(|quota| quota.limit()).collect();
+    /// assert_eq!(limits, [5, 9]);
+    /// # Ok::<(), tollgate_policy::PolicyError>(())
+    /// ```
+    pub fn all_quotas(&self) -> impl Iterator<Item = &Quota> {
+        self.quotas.iter().chain(self.tiers.iter().flat_map(|tier| &tier.quotas))
     }
 
     /// The requests that it is asked for.

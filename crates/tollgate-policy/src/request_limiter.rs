@@ -153,12 +153,33 @@ impl Policy {
         options: impl FnOnce(JointLimiterBuilder<[Key]>) -> JointLimiterBuilder<[Key], C, F>,
     ) -> Result<RequestLimiter<JointLimiter<[Key], C, F>>, BuilderError> {
         let limiter = options(self.builder_of_requests()?).build().map_err(BuilderError::Build)?;
-        let requests = Requests::of(self, |dimension, name| limiter.tier(dimension, name));
-        Ok(RequestLimiter { limiter: Arc::new(limiter), requests: Arc::new(requests) })
+        let limiter = Arc::new(limiter);
+        Ok(RequestLimiter::new(self, Arc::clone(&limiter), |dimension, name| limiter.tier(dimension, name)))
     }
 }
 
 impl<L> RequestLimiter<L> {
+    /// For a limiter of the program: one of [`Policy::builder_of_requests`], or one of `tollgate-redis`.
+    /// `tier` finds its tiers by the places of their dimensions and their names. On a store there is
+    /// none: a key has the [place](Key::tier_place) of its tier.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate_policy::{Key, Policy, RequestLimiter};
+    ///
+    /// let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]";
+    /// let policy = Policy::from_toml(text)?;
+    /// let limiter = Arc::new(policy.builder_of_requests::<[Key]>()?.build()?);
+    /// let tier = |dimension: usize, name: &str| limiter.tier(dimension, name);
+    /// let limiter = RequestLimiter::new(&policy, Arc::clone(&limiter), tier);
+    /// assert_eq!(limiter.fields(), ["user"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new(policy: &Policy, limiter: Arc<L>, tier: impl Fn(usize, &str) -> Option<Tier>) -> Self {
+        Self { limiter, requests: Arc::new(Requests::new(policy, tier)) }
+    }
+
     /// The limiter that decides.
     #[must_use]
     pub const fn limiter(&self) -> &Arc<L> {
@@ -188,7 +209,7 @@ impl<L> RequestLimiter<L> {
 
 impl Requests {
     /// For a limiter whose tiers this finds by the places of their dimensions and their names.
-    fn of(policy: &Policy, tier: impl Fn(usize, &str) -> Option<Tier>) -> Self {
+    fn new(policy: &Policy, tier: impl Fn(usize, &str) -> Option<Tier>) -> Self {
         let matching = Matching::of(policy, tier);
         let (fields, client) = (matching.matcher.fields().into(), policy.client().clone());
         Self { matching: ArcSwap::from_pointee(matching), fields, client, unknown_tiers: AtomicU64::new(0) }

@@ -19,7 +19,7 @@ use crate::digest::KeyDigest;
 use crate::error::{BuildError, Cause, StoreError, Unavailable};
 use crate::failure::{Fallback, OnFailure};
 use crate::lease::Leases;
-use crate::plan::{Dimension, Shared, plan};
+use crate::plan::{Dimension, Given, Shared, plan};
 use crate::receipt::{Charges, Receipt};
 use crate::reply::{Denied, Left, Reply};
 use crate::script::Argument;
@@ -43,7 +43,10 @@ pub(crate) struct Settings {
 pub(crate) struct Engine {
     pub(crate) store: Store,
     name: String,
+    /// The dimensions, and then the tiers of them.
     pub(crate) dimensions: Vec<Dimension>,
+    /// How many are dimensions.
+    pub(crate) own: usize,
     /// Tells receipts of this limiter from others.
     pub(crate) id: u64,
     pub(crate) flights: Flights,
@@ -79,7 +82,7 @@ impl Engine {
     pub(crate) fn new(
         store: &Store,
         name: &str,
-        dimensions: Vec<(String, Vec<Quota>)>,
+        dimensions: Vec<Given>,
         tag: Option<&str>,
         settings: Settings,
     ) -> Result<Arc<Self>, BuildError> {
@@ -96,23 +99,43 @@ impl Engine {
             warned: AtomicU64::new(0),
             leases: Arc::new(Leases::new(settings.leases.0, settings.leases.1, &all)?),
             fallback: Fallback::new(settings.on_failure, settings.local_keys, &dimensions)?,
+            own: dimensions.iter().filter(|it| it.tier.is_none()).count(),
             dimensions,
         }))
     }
 
     pub(crate) fn digest(&self, dimension: usize, key: &[u8]) -> KeyDigest {
-        let of_dimension = self.dimensions.get(dimension).map_or(&*self.name, |it| &it.name);
-        self.store.inner.secret.digest([self.name.as_bytes(), of_dimension.as_bytes(), key])
+        let secret = &self.store.inner.secret;
+        let (name, its) = (self.name.as_bytes(), self.dimensions.get(dimension));
+        let of_dimension = its.map_or(name, |it| it.name.as_bytes());
+        match its.and_then(|it| it.tier.as_ref()) {
+            None => secret.digest([name, of_dimension, key]),
+            Some(tier) => secret.digest([name, of_dimension, tier.name.as_bytes(), key]),
+        }
     }
 
     /// The keys of a request, without the dimensions in which it has none.
     pub(crate) fn asked(&self, keys: &[Option<&[u8]>]) -> Result<Vec<Asked>, StoreError> {
-        let given = keys.iter().enumerate().filter_map(|(place, key)| Some((place, self.digest(place, (*key)?))));
-        let asked: Vec<Asked> = given.collect();
-        if keys.len() == self.dimensions.len() && !asked.is_empty() {
-            return Ok(asked);
+        self.asked_in(keys, &[])
+    }
+
+    /// The same, with keys in these tiers.
+    pub(crate) fn asked_in(&self, keys: &[Option<&[u8]>], tiers: &[Option<usize>]) -> Result<Vec<Asked>, StoreError> {
+        let wrong = || StoreError::WrongKeys { keys: keys.len(), dimensions: self.own };
+        let mut asked = Vec::with_capacity(keys.len());
+        for (dimension, key) in keys.iter().enumerate() {
+            let Some(key) = key else { continue };
+            let place = self.place(dimension, tiers.get(dimension).copied().flatten()).ok_or_else(wrong)?;
+            asked.push((place, self.digest(place, key)));
         }
-        Err(StoreError::WrongKeys { keys: keys.len(), dimensions: self.dimensions.len() })
+        if keys.len() == self.own && !asked.is_empty() { Ok(asked) } else { Err(wrong()) }
+    }
+
+    /// The place of a dimension, or of its tier in this place.
+    pub(crate) fn place(&self, dimension: usize, tier: Option<usize>) -> Option<usize> {
+        let Some(tier) = tier else { return (dimension < self.own).then_some(dimension) };
+        let is_it = |it: &Dimension| it.tier.as_ref().is_some_and(|of| (of.dimension, of.place) == (dimension, tier));
+        self.dimensions.iter().position(is_it)
     }
 
     pub(crate) async fn decide(
@@ -153,7 +176,7 @@ impl Engine {
                 return Ok(status);
             }
             if let Some(denial) = self.cached_denial(asked, cost) {
-                return Ok(self.known_denial(denial, cost));
+                return Ok(self.known_denial(asked, denial, cost));
             }
             if let Some(taking) = self.begin_taking(asked, cost) {
                 return self.take(asked, cost, taking).await;
@@ -168,9 +191,11 @@ impl Engine {
     }
 
     /// A cached denial knows the quota that decides its wait.
-    fn known_denial(&self, denial: Denial, cost: u32) -> Decided<Status> {
+    fn known_denial(&self, asked: &[Asked], denial: Denial, cost: u32) -> Decided<Status> {
         let (wait, dimension, quota) = (denial.retry_after(), denial.dimension(), denial.quota());
-        let limit = self.dimensions[dimension].quotas.get(quota).map_or(0, Quota::limit);
+        let limit = Dimension::told(&self.dimensions, asked, dimension)
+            .and_then(|its| its.quotas.get(quota))
+            .map_or(0, Quota::limit);
         // More than that would admit it.
         let left = QuotaStatus::new((dimension, quota), (limit, cost.saturating_sub(1), wait, wait));
         denied_by_cache(denial).map(|decision| Status::new(decision, cost, [left]))
@@ -334,14 +359,15 @@ impl Engine {
         let dimension = dimension_of(denied.place);
         let quota = self.dimensions[dimension].order.get(denied.quota).copied().unwrap_or(0);
         let violated = (0..asked.len()).filter(|place| denied.violated & (1 << place) != 0);
-        Denial::by_quotas(denied.wait, (dimension, quota), violated.map(dimension_of))
+        let told = |dimension: usize| self.dimensions[dimension].told;
+        Denial::by_quotas(denied.wait, (told(dimension), quota), violated.map(|place| told(dimension_of(place))))
     }
 
     /// What each quota leaves, in the order in which the quotas were given.
     pub(crate) fn quotas(&self, asked: &[Asked], left: &[Left]) -> Vec<QuotaStatus> {
         let in_order = asked.iter().flat_map(|&(dimension, _)| {
             let its = &self.dimensions[dimension];
-            its.order.iter().map(move |&quota| (dimension, quota, its.quotas[quota].limit()))
+            its.order.iter().map(move |&quota| (its.told, quota, its.quotas[quota].limit()))
         });
         let told = in_order.zip(left).map(|((dimension, quota, limit), left)| {
             QuotaStatus::new((dimension, quota), (limit, left.remaining, left.next_after, left.reset_after))

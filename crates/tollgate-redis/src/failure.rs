@@ -1,8 +1,9 @@
 //! [`OnFailure`]: what a limiter does while its store is away.
 
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
-use tollgate::{Admission, Algorithm, AtKeyCap, Decision, JointLimiter, Quota, QuotaStatus, Status};
+use tollgate::{Admission, Algorithm, AsKey, AtKeyCap, Decision, JointLimiter, Quota, QuotaStatus, Status, Tier};
 
 use crate::asked::{Asked, Request};
 use crate::decision::{Decided, DecidedBy};
@@ -54,7 +55,31 @@ pub enum OnFailure {
 pub(crate) enum Fallback {
     Refuse,
     Admit,
-    Local(Box<JointLimiter<[u128]>>),
+    Local(Box<Local>),
+}
+
+/// A limiter in process, and its tiers by their places among the dimensions and tiers.
+#[derive(Debug)]
+pub(crate) struct Local {
+    limiter: JointLimiter<[LocalKey]>,
+    tiers: Vec<Tier>,
+}
+
+/// The digest of a key, and its tier.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(crate) struct LocalKey {
+    digest: u128,
+    tier: Tier,
+}
+
+impl AsKey<Self> for LocalKey {
+    fn hash_key<H: Hasher>(&self, state: &mut H) {
+        self.digest.hash(state);
+    }
+
+    fn tier(&self) -> Tier {
+        self.tier
+    }
 }
 
 impl Fallback {
@@ -69,15 +94,21 @@ impl Fallback {
         if nodes == 0 {
             return Err(BuildError::NoNodes);
         }
-        let mut builder = JointLimiter::<[u128]>::builder().at_key_cap(at_key_cap);
+        let mut builder = JointLimiter::<[LocalKey]>::builder().at_key_cap(at_key_cap);
         if let Some(key_cap) = key_cap {
             builder = builder.key_cap(key_cap);
         }
         for dimension in dimensions {
             let shares = dimension.quotas.iter().map(|quota| share(quota, nodes)).collect::<Result<Vec<_>, _>>()?;
-            builder = builder.dimension(dimension.name.as_str(), shares);
+            builder = match &dimension.tier {
+                None => builder.dimension(dimension.name.as_str(), shares),
+                Some(tier) => builder.tier(tier.dimension, tier.name.as_str(), shares),
+            };
         }
-        Ok(Self::Local(Box::new(builder.build()?)))
+        let limiter = builder.build()?;
+        let tier = |it: &Dimension| limiter.tier(it.told, &it.tier.as_ref()?.name);
+        let tiers = dimensions.iter().map(|it| tier(it).unwrap_or_default()).collect();
+        Ok(Self::Local(Box::new(Local { limiter, tiers })))
     }
 
     /// The answer to a request that the store does not decide; `None` if there is none.
@@ -92,19 +123,23 @@ impl Fallback {
             // What is left is not known.
             Self::Admit if !request.charges => None,
             Self::Admit => {
-                let all = asked.iter().flat_map(|&(dimension, _)| {
-                    let quotas = dimensions[dimension].quotas.iter().enumerate();
-                    quotas.map(move |(quota, it)| {
-                        QuotaStatus::new((dimension, quota), (it.limit(), it.limit(), Duration::ZERO, Duration::ZERO))
+                let all = asked.iter().flat_map(|&(place, _)| {
+                    let dimension = &dimensions[place];
+                    dimension.quotas.iter().enumerate().map(move |(quota, it)| {
+                        QuotaStatus::new(
+                            (dimension.told, quota),
+                            (it.limit(), it.limit(), Duration::ZERO, Duration::ZERO),
+                        )
                     })
                 });
                 let status = Status::new(Decision::Admitted(Admission::UNCOUNTED), request.cost, all);
                 Some(Decided::uncharged(status, DecidedBy::Nobody))
             }
-            Self::Local(limiter) => {
-                let mut keys: Vec<Option<u128>> = vec![None; dimensions.len()];
-                for &(dimension, digest) in asked {
-                    keys[dimension] = Some(digest.0);
+            Self::Local(local) => {
+                let Local { limiter, tiers } = &**local;
+                let mut keys: Vec<Option<LocalKey>> = vec![None; limiter.dimensions().len()];
+                for &(place, digest) in asked {
+                    keys[dimensions[place].told] = Some(LocalKey { digest: digest.0, tier: tiers[place] });
                 }
                 let status = match request.charges {
                     true => limiter.try_acquire_n_status(&*keys, request.cost),
@@ -115,7 +150,7 @@ impl Fallback {
                 // What is left of the share, under the limit of all nodes.
                 let quotas = status.quotas().map(|left| {
                     let (dimension, quota) = (left.dimension(), left.quota());
-                    let limit = dimensions[dimension].quotas[quota].limit();
+                    let limit = Dimension::told(dimensions, asked, dimension).map_or(0, |it| it.quotas[quota].limit());
                     let numbers = (limit, left.remaining(), left.next_after(), left.reset_after());
                     QuotaStatus::new((dimension, quota), numbers)
                 });

@@ -61,7 +61,9 @@ impl Store {
 
 impl RedisJointLimiter {
     /// The limiter of a policy that has a `[store]`, on that store: its dimensions in the order of the
-    /// file, and what the table says of denials and of a store that is away.
+    /// file, and what the table says of denials and of a store that is away. Rules, matches and tiers
+    /// are for a [`RequestLimiter`](tollgate_policy::RequestLimiter) with it, as
+    /// [`PolicyLimiter`](crate::PolicyLimiter) shows.
     ///
     /// ```
     /// use tollgate_policy::Policy;
@@ -112,9 +114,10 @@ impl RedisJointLimiter {
     /// [`BuildError::NotOnAStore`] as for [`from_policy`](Self::from_policy).
     pub fn from_policy_on(store: &Store, policy: &Policy) -> Result<RedisJointLimiterBuilder, BuildError> {
         let has_penalty = policy.dimensions().iter().any(|dimension| dimension.penalty().is_some());
+        let is_in_shadow = policy.dimensions().iter().any(tollgate_policy::Dimension::shadow);
         for (what, is_there) in [
             ("penalty", has_penalty),
-            ("shadow", policy.shadow() == Some(true)),
+            ("shadow", policy.shadow() == Some(true) || is_in_shadow),
             ("enforced_percent", policy.enforced_percent().is_some_and(|percent| percent < 100)),
         ] {
             if is_there {
@@ -125,6 +128,10 @@ impl RedisJointLimiter {
         let mut builder = Self::builder(store, table.map_or(StoreTable::NAME, StoreTable::name));
         for dimension in policy.dimensions() {
             builder = builder.dimension(dimension.name(), dimension.quotas().iter().copied());
+        }
+        for (at, dimension) in policy.dimensions().iter().enumerate() {
+            let tiers = dimension.tiers().iter().enumerate().filter(|(_, tier)| !tier.is_unlimited());
+            builder = tiers.fold(builder, |builder, (place, tier)| builder.tier(at, place, tier));
         }
         builder = builder.local_keys(policy.key_cap(), policy.at_key_cap().unwrap_or_default());
         let Some(table) = table else { return Ok(builder) };

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use tollgate::{Decision, Quota, Status};
+#[cfg(feature = "policy")]
+use tollgate_policy::PolicyTier;
 
 use crate::asked::Request;
 use crate::counts::StoreCounts;
@@ -11,6 +13,9 @@ use crate::digest::KeyDigest;
 use crate::engine::{Engine, Settings, decision_of};
 use crate::error::{BuildError, StoreError};
 use crate::failure::OnFailure;
+use crate::plan::Given;
+#[cfg(feature = "policy")]
+use crate::plan::Tier;
 use crate::receipt::Receipt;
 use crate::store::Store;
 
@@ -111,6 +116,52 @@ impl RedisJointLimiter {
         self.engine.decide(&self.engine.asked(keys)?, request).await
     }
 
+    /// Decides a request as [`try_acquire_n`](Self::try_acquire_n) does, with keys in these tiers.
+    #[cfg(feature = "policy")]
+    pub(crate) async fn try_acquire_in(
+        &self,
+        keys: &[Option<&[u8]>],
+        tiers: &[Option<usize>],
+        cost: u32,
+    ) -> Result<Decided<Decision>, StoreError> {
+        if tiers.iter().all(Option::is_none) {
+            return self.try_acquire_n(keys, cost).await;
+        }
+        let request = Request { cost, charges: true, tells: false };
+        self.engine.decide(&self.engine.asked_in(keys, tiers)?, request).await.map(decision_of)
+    }
+
+    /// Decides a request as [`try_acquire_known`](Self::try_acquire_known) or [`peek`](Self::peek) does,
+    /// with keys in these tiers, by their places in the policy.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    #[cfg(feature = "policy")]
+    #[doc(hidden)]
+    pub async fn decide_in(
+        &self,
+        keys: &[Option<&[u8]>],
+        tiers: &[Option<usize>],
+        cost: u32,
+        is_peek: bool,
+    ) -> Result<Decided<Status>, StoreError> {
+        let asked = self.engine.asked_in(keys, tiers)?;
+        match is_peek {
+            true => self.engine.decide(&asked, Request { cost, charges: false, tells: true }).await,
+            false => self.engine.decide_known(&asked, cost).await,
+        }
+    }
+
+    /// The quotas of a tier, by its place in the policy.
+    #[cfg(feature = "policy")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn quotas_in(&self, dimension: usize, tier: usize) -> Option<Arc<[Quota]>> {
+        let place = self.engine.place(dimension, Some(tier))?;
+        Some(Arc::clone(&self.engine.dimensions[place].quotas))
+    }
+
     /// Gives the permits of a receipt back in all dimensions at once, as far as they still count.
     /// Returns the largest number that was given back in a dimension.
     ///
@@ -127,7 +178,7 @@ impl RedisJointLimiter {
     ///
     /// [`StoreError`] if there is no such dimension, or the store did not answer.
     pub async fn forget(&self, dimension: usize, key: impl AsRef<[u8]>) -> Result<bool, StoreError> {
-        let dimensions = self.engine.dimensions.len();
+        let dimensions = self.engine.own;
         if dimension >= dimensions {
             return Err(StoreError::WrongKeys { keys: dimension + 1, dimensions });
         }
@@ -159,7 +210,7 @@ impl RedisJointLimiter {
     /// A limiter of dimensions that are still to be given.
     pub fn builder(store: &Store, name: &str) -> RedisJointLimiterBuilder {
         let (store, name, settings) = (store.clone(), name.to_owned(), Settings::default());
-        RedisJointLimiterBuilder { store, name, dimensions: vec![], tag: None, settings }
+        RedisJointLimiterBuilder { store, name, dimensions: vec![], tiers: vec![], tag: None, settings }
     }
 
     /// The name of a dimension.
@@ -185,7 +236,8 @@ impl RedisJointLimiter {
     /// ```
     #[must_use]
     pub fn dimensions(&self) -> impl ExactSizeIterator<Item = (&str, Arc<[Quota]>)> {
-        self.engine.dimensions.iter().map(|dimension| (dimension.name.as_str(), Arc::clone(&dimension.quotas)))
+        let own = self.engine.dimensions[..self.engine.own].iter();
+        own.map(|dimension| (dimension.name.as_str(), Arc::clone(&dimension.quotas)))
     }
 
     /// The numbers of requests by what became of them.
@@ -219,7 +271,8 @@ impl RedisJointLimiter {
 pub struct RedisJointLimiterBuilder {
     store: Store,
     name: String,
-    dimensions: Vec<(String, Vec<Quota>)>,
+    dimensions: Vec<Given>,
+    tiers: Vec<Given>,
     tag: Option<String>,
     settings: Settings,
 }
@@ -227,7 +280,16 @@ pub struct RedisJointLimiterBuilder {
 impl RedisJointLimiterBuilder {
     /// Adds a dimension with its quotas.
     pub fn dimension(mut self, name: impl Into<String>, quotas: impl IntoIterator<Item = Quota>) -> Self {
-        self.dimensions.push((name.into(), quotas.into_iter().collect()));
+        self.dimensions.push(Given { name: name.into(), tier: None, quotas: quotas.into_iter().collect() });
+        self
+    }
+
+    /// Adds a tier to a dimension, at this place of the dimension's tiers.
+    #[cfg(feature = "policy")]
+    pub(crate) fn tier(mut self, dimension: usize, place: usize, tier: &PolicyTier) -> Self {
+        let name = self.dimensions[dimension].name.clone();
+        let quotas = tier.quotas().to_vec();
+        self.tiers.push(Given { name, tier: Some(Tier { dimension, place, name: tier.name().to_owned() }), quotas });
         self
     }
 
@@ -293,7 +355,8 @@ impl RedisJointLimiterBuilder {
     ///
     /// [`BuildError`] for dimensions that the store cannot keep exactly.
     pub fn build(self) -> Result<RedisJointLimiter, BuildError> {
-        let Self { store, name, dimensions, tag, settings } = self;
+        let Self { store, name, mut dimensions, tiers, tag, settings } = self;
+        dimensions.extend(tiers);
         Ok(RedisJointLimiter { engine: Engine::new(&store, &name, dimensions, tag.as_deref(), settings)? })
     }
 }

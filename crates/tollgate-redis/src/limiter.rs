@@ -11,6 +11,7 @@ use crate::digest::KeyDigest;
 use crate::engine::{Engine, Settings, decision_of};
 use crate::error::{BuildError, StoreError};
 use crate::failure::OnFailure;
+use crate::plan::Given;
 use crate::receipt::Receipt;
 use crate::store::Store;
 
@@ -278,7 +279,7 @@ impl RedisLimiterBuilder {
     ///
     /// [`BuildError`] for quotas that the store cannot keep exactly.
     pub fn build(self) -> Result<RedisLimiter, BuildError> {
-        let dimensions = vec![(DIMENSION.to_owned(), self.quotas)];
+        let dimensions = vec![Given { name: DIMENSION.to_owned(), tier: None, quotas: self.quotas }];
         Ok(RedisLimiter { engine: Engine::new(&self.store, &self.name, dimensions, None, self.settings)? })
     }
 }

@@ -47,9 +47,9 @@ impl Secret {
         Ok(Self { low: hash.h1, high: hash.h2 })
     }
 
-    /// The digest of a key in a dimension of a limiter. Parts have their lengths before them, so no
+    /// The digest of a key in a dimension of a limiter, or in a tier of it. Parts have their lengths before them, so no
     /// two sets of parts are hashed alike.
-    pub(crate) fn digest(&self, parts: [&[u8]; 3]) -> KeyDigest {
+    pub(crate) fn digest<const PARTS: usize>(&self, parts: [&[u8]; PARTS]) -> KeyDigest {
         let mut hasher = SipHasher13::new_with_keys(self.low, self.high);
         for part in parts {
             core::hash::Hasher::write(&mut hasher, &(part.len() as u64).to_le_bytes());
@@ -101,6 +101,7 @@ mod tests {
         let secret = Secret::new([7; 16]).unwrap();
         assert_ne!(secret.digest([b"ab", b"c", b""]), secret.digest([b"a", b"bc", b""]));
         assert_ne!(secret.digest([b"a", b"b", b""]), secret.digest([b"b", b"a", b""]));
+        assert_ne!(secret.digest([b"a", b"b", b""]), secret.digest([b"a", b"b", b"", b""]));
     }
 
     /// Nodes of different versions share keys, so the hash of a version never changes.

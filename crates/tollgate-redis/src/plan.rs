@@ -8,14 +8,38 @@ use std::sync::Arc;
 use tollgate::schema::Field;
 use tollgate::{Algorithm, Calendar, JointLimiter, Quota, Zone};
 
+use crate::asked::Asked;
 use crate::error::BuildError;
 use crate::names::Names;
 use crate::script::Argument;
 
-/// A dimension: its name, its quotas, and what the script is told of them.
+/// The quotas of a dimension, or of a tier of one.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    /// The name of the dimension.
+    pub(crate) name: String,
+    pub(crate) tier: Option<Tier>,
+    pub(crate) quotas: Vec<Quota>,
+}
+
+/// A tier of a dimension.
+#[derive(Debug, Clone)]
+pub(crate) struct Tier {
+    /// The place of the dimension.
+    pub(crate) dimension: usize,
+    /// The place of the tier among those of the dimension.
+    pub(crate) place: usize,
+    pub(crate) name: String,
+}
+
+/// A dimension or a tier of one: its name, its quotas, and what the script is told of them. Those of
+/// tiers come after all dimensions.
 #[derive(Debug, Clone)]
 pub(crate) struct Dimension {
     pub(crate) name: String,
+    pub(crate) tier: Option<Tier>,
+    /// The place of the dimension, which answers name.
+    pub(crate) told: usize,
     pub(crate) quotas: Arc<[Quota]>,
     pub(crate) names: Names,
     /// The kind of value, and its numbers.
@@ -37,18 +61,29 @@ pub(crate) struct Shared<'a> {
     pub(crate) tag: Option<&'a str>,
 }
 
-/// The quotas of dimensions, checked as they are in process.
-pub(crate) fn plan(dimensions: Vec<(String, Vec<Quota>)>, shared: Shared<'_>) -> Result<Vec<Dimension>, BuildError> {
+/// The quotas of dimensions and their tiers, checked as they are in process.
+pub(crate) fn plan(given: Vec<Given>, shared: Shared<'_>) -> Result<Vec<Dimension>, BuildError> {
     let mut builder = JointLimiter::<[u64]>::builder();
-    for (name, quotas) in &dimensions {
-        builder = builder.dimension(name.as_str(), quotas.iter().copied());
+    for Given { name, tier, quotas } in &given {
+        let quotas = quotas.iter().copied();
+        builder = match tier {
+            None => builder.dimension(name.as_str(), quotas),
+            Some(tier) => builder.tier(tier.dimension, tier.name.as_str(), quotas),
+        };
     }
     builder.build()?;
-    dimensions.into_iter().map(|(name, quotas)| Dimension::new(name, quotas, shared)).collect()
+    given.into_iter().enumerate().map(|(place, given)| Dimension::new(place, given, shared)).collect()
 }
 
 impl Dimension {
-    fn new(name: String, quotas: Vec<Quota>, shared: Shared<'_>) -> Result<Self, BuildError> {
+    /// The one of those asked that answers name by this place of a dimension.
+    pub(crate) fn told<'a>(all: &'a [Self], asked: &[Asked], dimension: usize) -> Option<&'a Self> {
+        asked.iter().map(|&(place, _)| &all[place]).find(|it| it.told == dimension)
+    }
+
+    fn new(place: usize, given: Given, shared: Shared<'_>) -> Result<Self, BuildError> {
+        let Given { name, tier, quotas } = given;
+        let told = tier.as_ref().map_or(place, |tier| tier.dimension);
         let mut order: Vec<usize> = (0..quotas.len()).collect();
         order.sort_by_key(|&place| (is_implied(&quotas[place], &quotas), Reverse(quotas[place].limit())));
         let in_order: Vec<Quota> = order.iter().map(|&place| quotas[place]).collect();
@@ -59,7 +94,7 @@ impl Dimension {
         words.extend(calendar.iter().flat_map(|(per, zone)| [per.to_string(), zone.to_string()]));
         let names = Names::new(shared.prefix, &format!("{kind}{}", words.join(".")), shared.tag);
         let least = quotas.iter().map(Quota::limit).min().unwrap_or(0);
-        Ok(Self { name, quotas: quotas.into(), names, arguments, calendar, order, least })
+        Ok(Self { name, tier, told, quotas: quotas.into(), names, arguments, calendar, order, least })
     }
 
     /// What the script is told of the quotas, by this process's time since 1970.

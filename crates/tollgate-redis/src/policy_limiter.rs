@@ -65,7 +65,7 @@ impl<D: Dimensions> PolicyLimiter<D> {
             return Ok(limiter.into());
         }
         let is_queue = |quota: &Quota| quota.algorithm() == Algorithm::LeakyQueue;
-        let queue = policy.dimensions().iter().find(|dimension| dimension.quotas().iter().any(is_queue));
+        let queue = policy.dimensions().iter().find(|dimension| dimension.all_quotas().any(is_queue));
         if let Some(dimension) = queue {
             return Err(BuildError::QueueOnStore { dimension: dimension.name().to_owned() });
         }
@@ -98,9 +98,10 @@ impl<D: Dimensions> PolicyLimiter<D> {
             // It takes no round trip.
             Place::OnStore(_) if cost == 0 => {}
             Place::OnStore(limiter) => {
-                let keys = keys.bytes();
-                let keys: Vec<Option<&[u8]>> = keys.iter().map(Option::as_deref).collect();
-                limiter.try_acquire_n(&keys, cost).await?.into_result()?;
+                let bytes = keys.bytes();
+                let tiers: Vec<Option<usize>> = (0..bytes.len()).map(|at| StoreKeys::tier(&keys, at)).collect();
+                let bytes: Vec<Option<&[u8]>> = bytes.iter().map(Option::as_deref).collect();
+                limiter.try_acquire_in(&bytes, &tiers, cost).await?.into_result()?;
             }
         }
         Ok(())
@@ -134,7 +135,27 @@ impl<D: ?Sized, C> From<JointLimiter<D, C>> for PolicyLimiter<D, C> {
     }
 }
 
-/// A limiter on a store of its own.
+/// A limiter on a store of its own. With a [`RequestLimiter`](tollgate_policy::RequestLimiter), it heeds
+/// the rules, matches and tiers of its policy:
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate_policy::{Asked, Key, Policy, RequestLimiter};
+/// use tollgate_redis::{AcquireError, PolicyLimiter, RedisJointLimiter};
+///
+/// fn on_store(policy: &Policy) -> Result<RequestLimiter<PolicyLimiter<[Key]>>, tollgate_redis::BuildError> {
+///     let limiter = RedisJointLimiter::from_policy(policy)?.build()?;
+///     Ok(RequestLimiter::new(policy, Arc::new(limiter.into()), |_, _| None))
+/// }
+///
+/// async fn admits(limiter: &RequestLimiter<PolicyLimiter<[Key]>>, user: &str) -> Result<bool, AcquireError> {
+///     match limiter.ask(vec![Some(user.to_owned().into())]) {
+///         Asked::Admitted { .. } => Ok(true),
+///         Asked::Limits(keys) => limiter.limiter().try_acquire(keys).await.map(|()| true),
+///         _ => Ok(false),
+///     }
+/// }
+/// ```
 impl<D: ?Sized, C> From<RedisJointLimiter> for PolicyLimiter<D, C> {
     fn from(limiter: RedisJointLimiter) -> Self {
         Self { place: Place::OnStore(Arc::new(limiter)) }

@@ -4,6 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use tollgate::Absent;
+use tollgate_policy::Key;
 
 /// A key of a [`PolicyLimiter`](crate::PolicyLimiter). (Feature `policy`.)
 ///
@@ -34,6 +35,12 @@ use tollgate::Absent;
 pub trait StoreKey {
     /// Appends the bytes of the key.
     fn put(&self, bytes: &mut Vec<u8>);
+
+    /// The place of its tier among those of its dimension in the policy; `None`, by default, in the
+    /// dimension's own quotas.
+    fn tier(&self) -> Option<usize> {
+        None
+    }
 }
 
 macro_rules! as_bytes {
@@ -75,16 +82,42 @@ impl<T: StoreKey + ?Sized> StoreKey for Arc<T> {
     fn put(&self, bytes: &mut Vec<u8>) {
         (**self).put(bytes);
     }
+
+    fn tier(&self) -> Option<usize> {
+        (**self).tier()
+    }
 }
 
 impl<T: StoreKey + ?Sized> StoreKey for &T {
     fn put(&self, bytes: &mut Vec<u8>) {
         (**self).put(bytes);
     }
+
+    fn tier(&self) -> Option<usize> {
+        (**self).tier()
+    }
+}
+
+/// The text of the only part; of several parts, each text after its length in eight bytes.
+impl StoreKey for Key {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        let texts = self.texts();
+        let is_alone = texts.len() == 1;
+        for text in texts {
+            match is_alone {
+                true => text.put(bytes),
+                false => put_part(&*text, bytes),
+            }
+        }
+    }
+
+    fn tier(&self) -> Option<usize> {
+        self.tier_place()
+    }
 }
 
 /// A part of a tuple.
-fn put_part(part: &impl StoreKey, bytes: &mut Vec<u8>) {
+fn put_part(part: &(impl StoreKey + ?Sized), bytes: &mut Vec<u8>) {
     let start = bytes.len();
     bytes.extend([0; 8]);
     part.put(bytes);
@@ -106,6 +139,10 @@ pub trait StoreKeys: sealed::Sealed {
     /// The bytes of each key.
     #[doc(hidden)]
     fn bytes(&self) -> Vec<Option<Vec<u8>>>;
+
+    /// The place of the tier of a dimension's key.
+    #[doc(hidden)]
+    fn tier(&self, dimension: usize) -> Option<usize>;
 }
 
 mod sealed {
@@ -114,6 +151,8 @@ mod sealed {
     /// A key, or none.
     pub trait Part {
         fn bytes(&self) -> Option<Vec<u8>>;
+
+        fn tier(&self) -> Option<usize>;
     }
 }
 
@@ -125,16 +164,28 @@ impl<K: StoreKey> Part for K {
         self.put(&mut bytes);
         Some(bytes)
     }
+
+    fn tier(&self) -> Option<usize> {
+        StoreKey::tier(self)
+    }
 }
 
 impl<K: StoreKey> Part for Option<K> {
     fn bytes(&self) -> Option<Vec<u8>> {
         self.as_ref()?.bytes()
     }
+
+    fn tier(&self) -> Option<usize> {
+        StoreKey::tier(self.as_ref()?)
+    }
 }
 
 impl Part for Absent {
     fn bytes(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn tier(&self) -> Option<usize> {
         None
     }
 }
@@ -144,6 +195,10 @@ impl<K: Part> sealed::Sealed for Vec<K> {}
 impl<K: Part> StoreKeys for Vec<K> {
     fn bytes(&self) -> Vec<Option<Vec<u8>>> {
         self.iter().map(Part::bytes).collect()
+    }
+
+    fn tier(&self, dimension: usize) -> Option<usize> {
+        self.get(dimension)?.tier()
     }
 }
 
@@ -161,6 +216,10 @@ macro_rules! tuples {
             fn bytes(&self) -> Vec<Option<Vec<u8>>> {
                 vec![$(self.$at.bytes()),*]
             }
+
+            fn tier(&self, dimension: usize) -> Option<usize> {
+                [$(Part::tier(&self.$at)),*].get(dimension).copied().flatten()
+            }
         }
     };
 }
@@ -177,6 +236,7 @@ tuples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_policy::{Asked, Policy, Value};
 
     fn bytes(key: &(impl StoreKey + ?Sized)) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -194,6 +254,15 @@ mod tests {
         assert_eq!(bytes(&u64::MAX), b"18446744073709551615");
         assert_eq!(bytes(&(7_u64, "x".to_owned())), b"\0\0\0\0\0\0\0\x017\0\0\0\0\0\0\0\x01x");
         assert_ne!(bytes(&("ab", "c")), bytes(&("a", "bc")));
+        let text = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]\n\
+                    [[dimension]]\nname = \"both\"\nkey = [\"user\", \"client\"]\nquota = [{ limit = 5, per = \"1m\" }]\n\
+                    [[dimension.tier]]\nname = \"all\"\nmatch = { user = \"alice\" }\nquota = [{ limit = 9, per = \"1m\" }]";
+        let limiter = Policy::from_toml(text).unwrap().request_limiter().unwrap();
+        let client = Value::address(limiter.requests().client(), [192, 0, 2, 7].into());
+        let Asked::Limits(keys) = limiter.ask(vec![Some("alice".into()), Some(client)]) else { panic!("no rule") };
+        assert_eq!(bytes(keys[0].as_ref().unwrap()), b"alice");
+        assert_eq!(bytes(keys[1].as_ref().unwrap()), bytes(&("alice", "192.0.2.7")));
+        assert_eq!([0, 1, 2].map(|dimension| StoreKeys::tier(&keys, dimension)), [None, Some(0), None]);
         assert_eq!(StoreKeys::bytes(&(Some("a"), None::<u8>)), [Some(b"a".to_vec()), None]);
         assert_eq!(StoreKeys::bytes(&("a", 7, Absent)), [Some(b"a".to_vec()), Some(b"7".to_vec()), None]);
     }

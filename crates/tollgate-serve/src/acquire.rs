@@ -63,14 +63,16 @@ fn values<'a>(fields: &Fields, members: Vec<(std::borrow::Cow<'a, str>, Json<'a>
         }
         values[place] = match value {
             Json::Text(text) => Some(field.value(text).map_err(|unfit| of_field(field, unfit.in_words()))?),
-            Json::Null if field.is_optional => None,
+            Json::Null if field.is_optional || !field.is_in_key => None,
             _ => return Err(of_field(field, "must be a string")),
         };
     }
-    match fields.missing(&values) {
-        None => Ok(values),
-        Some(missing) => Err(of_field(missing, "is missing")),
-    }
+    Ok(values)
+}
+
+/// A request lacks a field that it needs.
+pub(crate) fn lacks(field: &Field) -> Trouble {
+    of_field(field, "is missing")
 }
 
 fn of_field(field: &Field, what: &str) -> Trouble {
@@ -78,7 +80,8 @@ fn of_field(field: &Field, what: &str) -> Trouble {
 }
 
 fn example(fields: &Fields, what: &str) -> Trouble {
-    let members: Vec<String> = fields.list().iter().map(|field| format!("{:?}: \"...\"", field.name)).collect();
+    let needed = fields.list().iter().filter(|field| field.is_in_key);
+    let members: Vec<String> = needed.map(|field| format!("{:?}: \"...\"", field.name)).collect();
     wrong(format!("{what}: {{\"keys\": {{{}}}, \"cost\": 1}}.", members.join(", ")))
 }
 

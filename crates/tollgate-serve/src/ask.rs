@@ -11,14 +11,14 @@ pub(crate) struct Ask {
     pub(crate) cost: u32,
     /// Only looks.
     pub(crate) is_peek: bool,
-    /// The dimensions that are asked, if the request has their keys.
-    pub(crate) asks: Asked,
+    /// The dimensions that are asked, if not all. Those that it lacks fields of are not.
+    pub(crate) asks: Option<Asked>,
 }
 
 impl Default for Ask {
     /// One permit of each dimension.
     fn default() -> Self {
-        Self { cost: 1, is_peek: false, asks: [true; MAX_DIMENSIONS] }
+        Self { cost: 1, is_peek: false, asks: None }
     }
 }
 

@@ -4,10 +4,11 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use tollgate_http::Problem;
 use tollgate_http::middleware::KeyError;
+use tollgate_policy::Value;
 
 use crate::answer::{Answer, Text};
 use crate::ask::Ask;
-use crate::fields::{Field, Fields, Malformed, Value, Values};
+use crate::fields::{Field, Fields, Malformed, Values};
 use crate::guard::Guard;
 
 /// The status that the client is to get.
@@ -27,9 +28,9 @@ pub(crate) fn values(fields: &Fields, headers: &HeaderMap) -> Result<Values<'sta
 /// Decides a request whose fields have these values.
 pub(crate) async fn decide_by(guard: &Guard, values: Result<Values<'static>, Malformed>) -> Answer {
     let (error, field) = match values {
-        Ok(values) => match guard.fields.missing(&values) {
-            None => return Answer::of(&guard.decide(values, Ask::default()).await),
-            Some(missing) => (KeyError::not_sent(), Some(missing)),
+        Ok(values) => match guard.decide(values, Ask::default()).await {
+            Ok(decided) => return Answer::of(&decided),
+            Err(lacks) => (KeyError::not_sent(), Some(guard.lacked(lacks))),
         },
         Err(Malformed { field }) => (KeyError::malformed(), guard.fields.list().get(field)),
     };

@@ -1,23 +1,27 @@
 //! [`Counts`]: what was decided, for `/metrics`.
 
 use core::fmt::Write as _;
+use core::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_http::middleware::Ruling;
-use tollgate_http::{DenialKind, Policies};
-use tollgate_policy::Policy;
+use tollgate_http::{DenialKind, Policies, PolicyError};
+use tollgate_policy::{Key, Policy};
 
 use crate::ask::Decided;
 
 /// The results of requests, as `/metrics` calls them.
-const RESULTS: [&str; 12] = [
+const RESULTS: [&str; 15] = [
     "admitted",
+    "admitted_by_rule",
+    "unlimited",
     "overruled",
     "uncounted",
     "quota",
     "penalty",
     "key_cap",
     "deny_list",
+    "denied_by_rule",
     "cost",
     "missing_key",
     "malformed",
@@ -25,14 +29,25 @@ const RESULTS: [&str; 12] = [
     "undecided",
 ];
 
+/// The denials by a quota.
+#[derive(Debug)]
+struct Denied {
+    dimension: usize,
+    tier: Option<usize>,
+    quota: usize,
+    /// Its dimension's name, that of its tier, and its own.
+    labels: Vec<(&'static str, String)>,
+    count: AtomicU64,
+}
+
 /// Counters of requests, dimensions, quotas and connections. No label has a part of a request.
 #[derive(Debug)]
 pub(crate) struct Counts {
     results: [AtomicU64; RESULTS.len()],
     /// By dimension.
     admitted: Vec<(String, AtomicU64)>,
-    /// By the place of a quota, with its dimension's name and its own.
-    denied: Vec<((usize, usize), [String; 2], AtomicU64)>,
+    /// By the place of a quota.
+    denied: Vec<Denied>,
     /// Connections that are open.
     pub(crate) connections: AtomicU64,
     /// Connections that were one too many.
@@ -40,30 +55,50 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// All at zero, for the quotas of a policy, which have these names.
-    pub(crate) fn new(policy: &Policy, names: &Policies) -> Self {
+    /// All at zero, for the quotas of a policy.
+    ///
+    /// # Errors
+    ///
+    /// A quota can't be told to clients.
+    pub(crate) fn new(policy: &Policy) -> Result<Self, PolicyError> {
         let zero = || AtomicU64::new(0);
-        let places = policy.dimensions().iter().enumerate();
-        let places =
-            places.flat_map(|(place, it)| (0..it.quotas().len()).map(move |quota| ((place, quota), it.name())));
-        let denied = places.zip(&**names);
-        let denied = denied.map(|((at, dimension), it)| (at, [dimension, it.name()].map(str::to_owned), zero()));
-        Self {
+        let dimensions = policy.dimensions();
+        let mut denied = Vec::new();
+        for (dimension, it) in dimensions.iter().enumerate() {
+            let tiers = it.tiers().iter().enumerate().filter(|(_, tier)| !tier.is_unlimited());
+            let tiers = tiers.map(|(place, tier)| (Some((place, tier.name())), tier.quotas()));
+            for (tier, quotas) in iter::once((None, it.quotas())).chain(tiers) {
+                // The names are those of a request in this tier.
+                let all = dimensions.iter().enumerate();
+                let all = all.map(|(at, other)| (other.name(), if at == dimension { quotas } else { other.quotas() }));
+                let before: usize = dimensions[..dimension].iter().map(|other| other.quotas().len()).sum();
+                for (quota, policy) in Policies::of_dimensions(all)?.iter().skip(before).take(quotas.len()).enumerate()
+                {
+                    let of_tier = tier.map(|(_, name)| ("tier", name.to_owned()));
+                    let labels = iter::once(("dimension", it.name().to_owned())).chain(of_tier);
+                    let labels = labels.chain([("quota", policy.name().to_owned())]).collect();
+                    denied.push(Denied { dimension, tier: tier.map(|(at, _)| at), quota, labels, count: zero() });
+                }
+            }
+        }
+        Ok(Self {
             results: [const { AtomicU64::new(0) }; RESULTS.len()],
-            admitted: policy.dimensions().iter().map(|it| (it.name().to_owned(), zero())).collect(),
-            denied: denied.collect(),
+            admitted: dimensions.iter().map(|it| (it.name().to_owned(), zero())).collect(),
+            denied,
             connections: zero(),
             turned_away: zero(),
-        }
+        })
     }
 
-    /// Counts a request that was decided, in the dimensions that were asked.
-    pub(crate) fn decided(&self, decided: &Decided, asked: impl Iterator<Item = bool>) {
+    /// Counts a request that limits have decided by these keys.
+    pub(crate) fn decided(&self, decided: &Decided, keys: &[Option<Key>]) {
         if decided.ruling() == Ruling::Admitted {
-            self.admitted.iter().zip(asked).filter(|(_, asked)| *asked).for_each(|((_, count), _)| add(count));
+            self.admitted.iter().zip(keys).filter(|(_, key)| key.is_some()).for_each(|((_, count), _)| add(count));
         }
-        if let Some((.., count)) = self.denied.iter().find(|(place, ..)| Some(*place) == decided.decides()) {
-            add(count);
+        if let Some((dimension, quota)) = decided.decides() {
+            let tier = keys.get(dimension).and_then(|key| key.as_ref()?.tier_place());
+            let decides = |it: &&Denied| (it.dimension, it.tier, it.quota) == (dimension, tier, quota);
+            self.denied.iter().filter(decides).for_each(|it| add(&it.count));
         }
         self.result(match decided.ruling() {
             Ruling::Admitted => "admitted",
@@ -97,15 +132,16 @@ impl Counts {
         self.result("missing_key");
     }
 
-    fn result(&self, result: &str) {
+    /// Counts a request with this result.
+    pub(crate) fn result(&self, result: &str) {
         if let Some(place) = RESULTS.iter().position(|known| *known == result) {
             add(&self.results[place]);
         }
     }
 
     /// All figures of a server that decides in process.
-    pub(crate) fn text_in_process(&self, of_limiter: &tollgate::Counts) -> String {
-        let mut out = self.text();
+    pub(crate) fn text_in_process(&self, unknown_tiers: u64, of_limiter: &tollgate::Counts) -> String {
+        let mut out = self.text(unknown_tiers);
         for (name, help, value) in [
             ("tollgate_live_keys", "Keys with a live permit.", of_limiter.live_keys),
             ("tollgate_bytes", "Bytes that the limiter takes.", of_limiter.bytes),
@@ -118,8 +154,8 @@ impl Counts {
 
     /// All figures of a server that decides on a store.
     #[cfg(feature = "redis")]
-    pub(crate) fn text_on_store(&self, of_store: &tollgate_redis::StoreCounts) -> String {
-        let mut out = self.text();
+    pub(crate) fn text_on_store(&self, unknown_tiers: u64, of_store: &tollgate_redis::StoreCounts) -> String {
+        let mut out = self.text(unknown_tiers);
         let answered = of_store.admitted_uncounted + of_store.admitted_locally + of_store.denied_locally;
         head(&mut out, "tollgate_store_requests_total", "counter", "Requests by what the store, or its absence, did.");
         for (result, value) in [
@@ -141,7 +177,7 @@ impl Counts {
     }
 
     /// The figures of any server, in the text format of Prometheus (version 0.0.4).
-    fn text(&self) -> String {
+    fn text(&self, unknown_tiers: u64) -> String {
         let mut out = String::new();
         head(&mut out, "tollgate_requests_total", "counter", "Requests by result.");
         for (result, count) in RESULTS.iter().zip(&self.results) {
@@ -153,10 +189,13 @@ impl Counts {
         }
         let help = "Denials by the quota with the longest wait, also those that shadow mode overruled.";
         head(&mut out, "tollgate_denials_total", "counter", help);
-        for (_, [dimension, quota], count) in &self.denied {
-            let labels = [("dimension", dimension.as_str()), ("quota", quota)];
+        for Denied { labels, count, .. } in &self.denied {
+            let labels: Vec<_> = labels.iter().map(|(label, value)| (*label, value.as_str())).collect();
             row(&mut out, "tollgate_denials_total", &labels, load(count));
         }
+        let (name, help) = ("tollgate_unknown_tiers_total", "Values of `tier_by` that name no tier.");
+        head(&mut out, name, "counter", help);
+        row(&mut out, name, &[], unknown_tiers);
         let turned_away = "Connections beyond the most.";
         for (name, kind, help, value) in [
             ("tollgate_connections", "gauge", "Open connections.", load(&self.connections)),

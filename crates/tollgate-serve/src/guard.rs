@@ -1,49 +1,113 @@
 //! [`Guard`]: the limiter of a policy, and what it decides on the values of a request.
 
+use core::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tollgate_http::DenialKind;
 use tollgate_http::middleware::{Limits, Options};
+use tollgate_policy::{Asked, Key, RequestLimiter, Requests};
 
 use crate::ask::{Ask, Decided};
 use crate::counts::Counts;
-use crate::fields::{Fields, Key, Values};
+use crate::fields::{Field, Fields, Values};
 use crate::limiter::{Limiter, in_process};
 
 /// Decides requests by a policy.
 #[derive(Debug)]
 pub(crate) struct Guard {
     limits: Limits<Limiter, Bytes>,
+    requests: Arc<Requests>,
     pub(crate) fields: Fields,
     pub(crate) counts: Counts,
 }
 
+/// The request lacks the field in this place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lacks {
+    field: usize,
+}
+
+/// What the policy says of a request before its limits.
+enum Before {
+    Admitted,
+    Denied,
+    /// The keys of the dimensions that are asked; at least one.
+    Asked(Vec<Option<Key>>),
+    /// No limit is for it.
+    Unlimited,
+}
+
 impl Guard {
-    pub(crate) fn new(limiter: Limiter, fields: Fields, counts: Counts) -> Self {
-        Self { limits: Limits::new(Arc::new(limiter), Options::default()), fields, counts }
+    pub(crate) fn new(limiter: &RequestLimiter<Limiter>, fields: Fields, counts: Counts) -> Self {
+        let limits = Limits::new(Arc::clone(limiter.limiter()), Options::default());
+        Self { limits, requests: Arc::clone(limiter.requests()), fields, counts }
     }
 
     pub(crate) fn limiter(&self) -> &Limiter {
         self.limits.limiter()
     }
 
-    /// Decides a request with these values: charges all dimensions that have a key, or none.
-    pub(crate) async fn decide(&self, values: Values<'static>, ask: Ask) -> Decided {
-        let keys = self.fields.keys(values).zip(ask.asks).map(|(key, asks)| key.filter(|_| asks));
-        let keys: Vec<Option<Key>> = keys.collect();
-        let decided = self.limits.by_dimension(&keys, ask.cost, ask.is_peek).await;
+    /// The field that a request lacks.
+    pub(crate) fn lacked(&self, Lacks { field }: Lacks) -> &Field {
+        &self.fields.list()[field]
+    }
+
+    /// Decides a request with these values: charges all dimensions that it is asked of, or none.
+    ///
+    /// # Errors
+    ///
+    /// [`Lacks`] if it has no value for a key.
+    pub(crate) async fn decide(&self, values: Values<'static>, ask: Ask) -> Result<Decided, Lacks> {
+        let (decided, result) = match self.before(values, &ask)? {
+            Before::Admitted => (Decided::uncounted(), "admitted_by_rule"),
+            Before::Denied => (Decided::denied(DenialKind::Rule), "denied_by_rule"),
+            Before::Unlimited => (Decided::uncounted(), "unlimited"),
+            Before::Asked(keys) => {
+                let decided = self.limits.by_dimension(&keys, ask.cost, ask.is_peek).await;
+                if !ask.is_peek {
+                    self.counts.decided(&decided, &keys);
+                }
+                return Ok(decided);
+            }
+        };
         if !ask.is_peek {
-            self.counts.decided(&decided, keys.iter().map(Option::is_some));
+            self.counts.result(result);
         }
-        decided
+        Ok(decided)
+    }
+
+    fn before(&self, values: Values<'static>, ask: &Ask) -> Result<Before, Lacks> {
+        let lacked = Cell::new(None);
+        let may_lack = |field: usize| {
+            lacked.set(lacked.get().or(Some(field)));
+            ask.asks.is_some() || self.fields.list()[field].is_optional
+        };
+        let mut keys = match self.requests.ask(values, may_lack) {
+            Asked::Admitted { .. } => return Ok(Before::Admitted),
+            Asked::Denied { .. } => return Ok(Before::Denied),
+            Asked::Lacks { field } => return Err(Lacks { field }),
+            Asked::Limits(keys) => keys,
+        };
+        if let Some(asks) = &ask.asks {
+            keys.iter_mut().zip(asks).filter(|(_, asks)| !**asks).for_each(|(key, _)| *key = None);
+        }
+        match lacked.get() {
+            _ if keys.iter().any(Option::is_some) => Ok(Before::Asked(keys)),
+            // It has none of the optional fields.
+            Some(field) if ask.asks.is_none() => Err(Lacks { field }),
+            _ => Ok(Before::Unlimited),
+        }
     }
 
     /// The text of `/metrics`.
     pub(crate) fn metrics(&self) -> String {
+        let unknown_tiers = self.requests.unknown_tiers();
         #[cfg(feature = "redis")]
         if let Some(limiter) = self.limiter().on_store() {
-            return self.counts.text_on_store(&limiter.counts());
+            return self.counts.text_on_store(unknown_tiers, &limiter.counts());
         }
-        in_process(self.limiter()).map_or_else(String::new, |limiter| self.counts.text_in_process(&limiter.counts()))
+        in_process(self.limiter())
+            .map_or_else(String::new, |limiter| self.counts.text_in_process(unknown_tiers, &limiter.counts()))
     }
 }

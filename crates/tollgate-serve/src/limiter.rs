@@ -1,8 +1,7 @@
 //! [`Limiter`]: the limiter of a policy, in process or on a store.
 
 use tollgate::{AnyClock, JointLimiter};
-
-use crate::fields::Key;
+use tollgate_policy::Key;
 
 /// The limiter of a policy.
 #[cfg(feature = "redis")]

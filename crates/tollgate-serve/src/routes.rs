@@ -115,7 +115,9 @@ impl Routes {
         let (values, ask) = acquire::parse(&self.guard.fields, &body.bytes)?;
         let values = apart(values);
         drop(body);
-        Ok(Answer::of(&self.guard.decide(values, ask).await).into_response())
+        let decided = self.guard.decide(values, ask).await;
+        let decided = decided.map_err(|lacks| acquire::lacks(self.guard.lacked(lacks)))?;
+        Ok(Answer::of(&decided).into_response())
     }
 }
 

@@ -14,15 +14,14 @@ use tokio::time::timeout;
 #[cfg(feature = "redis")]
 use tollgate::{Algorithm, Quota};
 use tollgate::{AnyClock, InstantClock, Snapshot};
-use tollgate_http::Policies;
-use tollgate_policy::Policy;
+use tollgate_policy::{Key, Policy, RequestLimiter};
 #[cfg(feature = "redis")]
 use tollgate_redis::{RedisJointLimiter, Store};
 
 use crate::connection::{Connections, Phase, Socket};
 use crate::counts::Counts;
 use crate::error::ServeError;
-use crate::fields::{Field, Fields, Key};
+use crate::fields::{Field, Fields};
 use crate::guard::Guard;
 use crate::hosts::Hosts;
 use crate::limiter::{InProcess, Limiter, in_process};
@@ -34,7 +33,7 @@ use crate::snapshot_file;
 /// answers.
 ///
 /// ```
-/// use tollgate_policy::Policy;
+/// use tollgate_policy::{Key, Policy, Requests};
 /// use tollgate_serve::{Listen, Server};
 ///
 /// let policy = Policy::from_toml(r#"
@@ -104,7 +103,8 @@ impl Server {
     }
 
     /// The header field with the value of this field, for `/auth_request`, `/authz` and `Check`. By
-    /// default, the first two read `x-tollgate-` and the name of the field, and `Check` reads none.
+    /// default, the first two read `x-tollgate-` and the name of the field, and `Check` reads none. All
+    /// three read a field `header.NAME` from that header field of the request.
     ///
     /// # Errors
     ///
@@ -135,7 +135,8 @@ impl Server {
     }
 
     /// Requests may lack this field. Then the dimensions with it are not asked. A request that lacks
-    /// another field is refused, and so is one without the fields of any dimension.
+    /// another field of a dimension that it is asked of is refused, and so is one without the fields of
+    /// all of these.
     ///
     /// # Errors
     ///
@@ -153,7 +154,7 @@ impl Server {
     /// no page reaches, any name does.
     ///
     /// ```
-    /// use tollgate_policy::Policy;
+    /// use tollgate_policy::{Key, Policy, Requests};
     /// use tollgate_serve::Server;
     ///
     /// let policy = Policy::from_toml("[[dimension]]\nname = \"user\"\nquota = [{ limit = 5, per = \"1m\" }]")?;
@@ -234,9 +235,11 @@ impl Server {
         let most = u32::try_from(self.most).ok().filter(|most| (1..=1_000_000).contains(most));
         let most = most.ok_or(ServeError::Connections { connections: self.most })?;
         let (limiter, restored) = self.limiter()?;
-        let dimensions = self.policy.dimensions().iter().map(|it| (it.name(), it.quotas()));
-        let names = Policies::of_dimensions(dimensions).map_err(ServeError::Policy)?;
-        let guard = Arc::new(Guard::new(limiter, self.fields, Counts::new(&self.policy, &names)));
+        let limiter = Arc::new(limiter);
+        let tier = |dimension: usize, name: &str| in_process(&limiter)?.tier(dimension, name);
+        let limiter = RequestLimiter::new(&self.policy, Arc::clone(&limiter), tier);
+        let counts = Counts::new(&self.policy).map_err(ServeError::Policy)?;
+        let guard = Arc::new(Guard::new(&limiter, self.fields, counts));
         let routes = Routes::new(Arc::clone(&guard), self.hosts, self.patience);
         let connections = Arc::new(Connections::new(routes, most, self.patience));
         let (mut sockets, mut bound) = (Vec::new(), Vec::new());
@@ -263,7 +266,7 @@ impl Server {
     #[cfg(feature = "redis")]
     fn limiter_on_store(&self) -> Result<RedisJointLimiter, ServeError> {
         let is_queue = |quota: &Quota| quota.algorithm() == Algorithm::LeakyQueue;
-        let queue = self.policy.dimensions().iter().find(|dimension| dimension.quotas().iter().any(is_queue));
+        let queue = self.policy.dimensions().iter().find(|dimension| dimension.all_quotas().any(is_queue));
         if let Some(dimension) = queue {
             return Err(ServeError::QueueOnStore { dimension: dimension.name().to_owned() });
         }
@@ -280,7 +283,7 @@ impl Server {
     }
 
     fn limiter_in_process(&self) -> Result<(InProcess, Option<usize>), ServeError> {
-        let builder = self.policy.builder::<[Key]>().map_err(ServeError::InProcess)?;
+        let builder = self.policy.builder_of_requests::<[Key]>().map_err(ServeError::InProcess)?;
         let builder = builder.clock(self.clock.clone().unwrap_or_else(|| InstantClock::new().into()));
         let Some(path) = &self.snapshot else {
             return Ok((builder.build().map_err(ServeError::Build)?, None));

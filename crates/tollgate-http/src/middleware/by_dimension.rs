@@ -43,7 +43,8 @@ use crate::problem::{DenialKind, Problem};
 #[derive(Debug)]
 pub struct ByDimension<V> {
     verdict: Verdict,
-    prepared: Arc<Prepared<V>>,
+    /// The texts about the quotas; none if no limiter is asked.
+    prepared: Option<Arc<Prepared<V>>>,
 }
 
 /// What was decided.
@@ -82,11 +83,40 @@ impl<L, V: FieldValue> Limits<L, V> {
             Some(later) => later.await,
             None => limiter.decide(keys, request),
         };
-        ByDimension { verdict, prepared: self.prepared(keys) }
+        ByDimension { verdict, prepared: Some(self.prepared(keys)) }
     }
 }
 
 impl<V> ByDimension<V> {
+    /// A request that is admitted without a charge, and of which no limiter is asked.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use tollgate_http::middleware::{ByDimension, Ruling};
+    ///
+    /// assert_eq!(ByDimension::<Bytes>::uncounted().ruling(), Ruling::Uncounted);
+    /// ```
+    #[must_use]
+    pub const fn uncounted() -> Self {
+        Self { verdict: Verdict::Uncounted, prepared: None }
+    }
+
+    /// A request that is denied for another reason than a limit, such as by a rule, and of which no
+    /// limiter is asked. No wait helps.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use tollgate_http::DenialKind;
+    /// use tollgate_http::middleware::ByDimension;
+    ///
+    /// let denied = ByDimension::<Bytes>::denied(DenialKind::Rule);
+    /// assert_eq!(denied.problem(|problem| problem.status()), Some(403));
+    /// ```
+    #[must_use]
+    pub fn denied(kind: DenialKind) -> Self {
+        Self { verdict: Refusal::without_wait(kind), prepared: None }
+    }
+
     /// What was decided.
     #[must_use]
     pub fn ruling(&self) -> Ruling {
@@ -114,7 +144,7 @@ impl<V> ByDimension<V> {
         let Verdict::Admitted(Granted { left: Some(left), .. }) = &self.verdict else { return None };
         let wanted = left.iter().filter(|item| wanted(item.dimension()));
         let tightest = wanted.min_by_key(|item| (item.usage.remaining, Reverse(item.usage.next_after)))?;
-        self.prepared.admitted(core::slice::from_ref(tightest)).next()
+        self.prepared.as_ref()?.admitted(core::slice::from_ref(tightest)).next()
     }
 
     /// The violated limits of a denied request in the dimensions that are `wanted`.
@@ -124,7 +154,8 @@ impl<V> ByDimension<V> {
             _ => (&[], Duration::MAX),
         };
         let wanted = items.iter().filter(move |item| wanted(item.dimension()));
-        wanted.flat_map(move |item| self.prepared.violated(core::slice::from_ref(item), wait))
+        let prepared = self.prepared.iter();
+        wanted.zip(prepared.cycle()).flat_map(move |(item, it)| it.violated(core::slice::from_ref(item), wait))
     }
 
     /// Makes the answer to a denied request of its problem; `None` if it is admitted.
@@ -137,6 +168,6 @@ impl<V> ByDimension<V> {
     /// The value of `RateLimit-Policy`: the quotas of the dimensions that were asked.
     #[must_use]
     pub fn policies(&self) -> Option<&V> {
-        self.prepared.field()
+        self.prepared.as_ref()?.field()
     }
 }

@@ -23,16 +23,11 @@ impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dime
 
     fn later(&self, keys: &K, request: Request) -> Option<Later> {
         let limiter = self.on_store()?;
-        let (limiter, keys) = (Arc::clone(limiter), keys.bytes());
+        let (limiter, bytes) = (Arc::clone(limiter), keys.bytes());
+        let tiers: Vec<Option<usize>> = (0..bytes.len()).map(|dimension| keys.tier(dimension)).collect();
         let decision = async move {
-            let keys: Vec<Option<&[u8]>> = keys.iter().map(Option::as_deref).collect();
-            verdict(
-                match request.is_peek {
-                    true => limiter.peek(&keys, request.cost).await,
-                    false => limiter.try_acquire_known(&keys, request.cost).await,
-                },
-                request.tell,
-            )
+            let keys: Vec<Option<&[u8]>> = bytes.iter().map(Option::as_deref).collect();
+            verdict(limiter.decide_in(&keys, &tiers, request.cost, request.is_peek).await, request.tell)
         };
         Some(Box::pin(Alone(Mutex::new(Box::pin(decision)))))
     }
@@ -45,8 +40,10 @@ impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dime
         if let Some(limiter) = self.in_process() {
             return limiter.each_quotas(keys, each);
         }
-        for (dimension, (name, quotas)) in self.on_store().into_iter().flat_map(|it| it.dimensions()).enumerate() {
-            each(Some(name), if keys.asks(dimension) { quotas } else { Arc::default() });
+        let Some(limiter) = self.on_store() else { return };
+        for (dimension, (name, own)) in limiter.dimensions().enumerate() {
+            let of_tier = || limiter.quotas_in(dimension, keys.tier(dimension)?);
+            each(Some(name), if keys.asks(dimension) { of_tier().unwrap_or(own) } else { Arc::default() });
         }
     }
 

@@ -11,12 +11,19 @@ use envoy_types::pb::envoy::service::auth::v3::{
 };
 use envoy_types::pb::envoy::r#type::v3::HttpStatus;
 use envoy_types::pb::google::rpc;
+use tollgate_policy::Value;
 use tonic::{Code, Request, Response, Status, async_trait};
 
 use crate::answer::Answer;
 use crate::authorize;
-use crate::fields::{Field, Unfit, Value};
+use crate::fields::{Field, PATH, Unfit};
 use crate::guard::Guard;
+
+/// The field with the method of the request.
+const METHOD: &str = "method";
+
+/// The field with the host of the request.
+const HOST: &str = "host";
 
 /// The service `Authorization`.
 #[derive(Debug)]
@@ -42,15 +49,20 @@ impl Authorization for Check {
 }
 
 /// The value of a field: the extension of its name, which the operator sets for a route; else its
-/// header field, if the operator named one; else of an address that of the client, as Envoy has it.
+/// header field, if one is named; else what Envoy knows of the request: the address of the client, the
+/// method, the path and the host.
 fn value<'a>(field: &Field, attributes: &'a AttributeContext) -> Result<Option<Value<'a>>, Unfit> {
     let extension = attributes.context_extensions.get(&field.name);
     let text = extension.map(String::as_str).or_else(|| {
-        if field.is_named {
-            let headers = &attributes.request.as_ref()?.http.as_ref()?.headers;
-            return headers.get(field.header.as_ref()?.as_str()).map(String::as_str);
+        let http = || attributes.request.as_ref()?.http.as_ref();
+        match &*field.name {
+            _ if field.is_named => http()?.headers.get(field.header.as_ref()?.as_str()).map(String::as_str),
+            _ if field.is_address() => peer(attributes),
+            METHOD => Some(&http()?.method),
+            PATH => Some(&http()?.path),
+            HOST => Some(&http()?.host),
+            _ => None,
         }
-        if field.is_address() { peer(attributes) } else { None }
     });
     match text {
         Some(text) if !text.is_empty() => field.value(text).map(Some),

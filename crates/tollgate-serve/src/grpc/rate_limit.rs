@@ -43,7 +43,9 @@ impl RateLimitService for ShouldRateLimit {
         let (values, asked, ask) = read.inspect_err(|_| self.guard.counts.malformed())?;
         let values = apart(values);
         drop(request);
-        let decided = self.guard.decide(values, ask).await;
+        let lacks =
+            |lacks| Status::invalid_argument(format!("the entry {:?} is missing", self.guard.lacked(lacks).name));
+        let decided = self.guard.decide(values, ask).await.map_err(lacks)?;
         Ok(Response::new(to_response(&decided, &asked)))
     }
 }
@@ -55,7 +57,8 @@ fn read<'a>(fields: &Fields, request: &'a RateLimitRequest) -> Result<(Values<'a
     }
     let mut values = fields.none();
     let mut asked = Vec::with_capacity(request.descriptors.len());
-    let mut ask = Ask { cost: cost(request)?, asks: [false; MAX_DIMENSIONS], ..Ask::default() };
+    let cost = cost(request)?;
+    let mut asks = [false; MAX_DIMENSIONS];
     for descriptor in &request.descriptors {
         if descriptor.limit.is_some() {
             return Err(Status::invalid_argument("a descriptor has a limit of its own: the policy has the limits"));
@@ -71,10 +74,13 @@ fn read<'a>(fields: &Fields, request: &'a RateLimitRequest) -> Result<(Values<'a
                 return Err(Status::invalid_argument(format!("the entry {:?} has two values", field.name)));
             }
         }
-        ask.asks.iter_mut().zip(of_descriptor).for_each(|(asks, of_descriptor)| *asks |= of_descriptor);
+        asks.iter_mut().zip(of_descriptor).for_each(|(asks, of_descriptor)| *asks |= of_descriptor);
         asked.push(of_descriptor);
     }
-    Ok((values, asked, ask))
+    if !asks.contains(&true) {
+        return Err(unknown(fields));
+    }
+    Ok((values, asked, Ask { cost, asks: Some(asks), ..Ask::default() }))
 }
 
 /// The permits that a request asks for of each dimension; 1 if it does not tell.
@@ -98,11 +104,16 @@ fn places(fields: &Fields, descriptor: &RateLimitDescriptor) -> Result<Vec<usize
     places.collect::<Option<_>>().ok_or_else(|| unknown(fields))
 }
 
-/// The dimensions that have these fields and no others, in any order.
+/// The dimensions whose keys have these fields and no others, in any order. Fields that no key has, for
+/// matches and tiers, may come with them, or alone.
 fn dimensions(fields: &Fields, places: &[usize]) -> Result<Asked, Status> {
     let mut asked = [false; MAX_DIMENSIONS];
+    let of_keys: Vec<usize> = places.iter().copied().filter(|place| fields.list()[*place].is_in_key).collect();
+    if of_keys.is_empty() && !places.is_empty() {
+        return Ok(asked);
+    }
     for (asked, of_dimension) in asked.iter_mut().zip(fields.dimensions()) {
-        *asked = of_dimension.len() == places.len() && of_dimension.iter().all(|part| places.contains(&part.field));
+        *asked = of_dimension.len() == of_keys.len() && of_dimension.iter().all(|part| of_keys.contains(&part.field));
     }
     if asked.contains(&true) { Ok(asked) } else { Err(unknown(fields)) }
 }

@@ -268,6 +268,12 @@ fn a_queue_makes_nobody_wait() {
         assert_eq!((denied.status, denied.field("retry-after")), (429, Some("10")));
         assert_eq!(denied.problem()["violated-policies"], serde_json::json!(["host"]));
     }
+    // Nor does one of a tier.
+    let user = "[[dimension]]\nname = \"host\"\nquota = [{ limit = 9, per = \"1m\" }]\ntier_by = \"plan\"\n";
+    let tier = policy.replace("[[dimension]]", "[[dimension.tier]]");
+    let of_tier = Running::start(server(&format!("{user}{tier}")).clock(clock.clone()));
+    let slow = || of_tier.acquire(r#"{"keys": {"host": "a", "plan": "host"}}"#);
+    assert_eq!((slow().status, slow().status, slow().field("retry-after")), (200, 429, Some("10")));
     clock.advance(Duration::from_secs(10));
     assert_eq!([ask(true).status, ask(false).status, ask(false).status], [200, 200, 429]);
 }

@@ -83,7 +83,9 @@ fn without_a_field_of_any_dimension_there_is_nothing_to_decide() {
         let served = Running::start(server);
         let answer = served.acquire(r#"{"keys": {}}"#);
         assert_eq!(answer.status, 400);
-        answer.problem();
+        assert_eq!(answer.problem()["detail"], "The field \"client\" is missing.");
+        assert_eq!(served.metric(r#"tollgate_requests_total{result="malformed"}"#), 1);
+        assert_eq!(served.get("/authz", &[]).status, 400);
         assert_eq!(served.metric(r#"tollgate_requests_total{result="missing_key"}"#), 1);
     });
 }

@@ -107,6 +107,7 @@ fn the_guide_shows_its_files_as_they_are() {
         include_str!("../../guide/client.py"),
         include_str!("../../guide/client.go"),
         include_str!("../../guide/policy.toml"),
+        include_str!("../../guide/tiers.toml"),
     ];
     for file in files {
         assert!(README.contains(file), "the guide lacks this as it is:\n{file}");

@@ -22,21 +22,21 @@ use crate::place::by_both;
 use crate::support::{POLICY, Running, problem_of};
 
 /// One call on a connection of its own.
-fn check(served: &Running, attributes: AttributeContext) -> Result<CheckResponse, Status> {
+pub(crate) fn check(served: &Running, attributes: AttributeContext) -> Result<CheckResponse, Status> {
     Runtime::new().unwrap().block_on(async {
         let mut client = AuthorizationClient::connect(served.url("")).await.unwrap();
         client.check(CheckRequest { attributes: Some(attributes) }).await.map(tonic::Response::into_inner)
     })
 }
 
-fn rate_limit(served: &Running, request: RateLimitRequest) -> Result<RateLimitResponse, Status> {
+pub(crate) fn rate_limit(served: &Running, request: RateLimitRequest) -> Result<RateLimitResponse, Status> {
     Runtime::new().unwrap().block_on(async {
         let mut client = RateLimitServiceClient::connect(served.url("")).await.unwrap();
         client.should_rate_limit(request).await.map(tonic::Response::into_inner)
     })
 }
 
-fn attributes(peer: &str, headers: &[(&str, &str)], extensions: &[(&str, &str)]) -> AttributeContext {
+pub(crate) fn attributes(peer: &str, headers: &[(&str, &str)], extensions: &[(&str, &str)]) -> AttributeContext {
     let map = |pairs: &[(&str, &str)]| {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<HashMap<_, _>>()
     };
@@ -56,11 +56,11 @@ pub(crate) fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
     RateLimitDescriptor { entries: entries.iter().map(entry).collect(), ..RateLimitDescriptor::default() }
 }
 
-fn request(descriptors: Vec<RateLimitDescriptor>, hits_addend: u32) -> RateLimitRequest {
+pub(crate) fn request(descriptors: Vec<RateLimitDescriptor>, hits_addend: u32) -> RateLimitRequest {
     RateLimitRequest { domain: "edge".to_owned(), descriptors, hits_addend }
 }
 
-fn value<'a>(fields: &'a [HeaderValue], name: &str) -> Option<&'a str> {
+pub(crate) fn value<'a>(fields: &'a [HeaderValue], name: &str) -> Option<&'a str> {
     fields.iter().find(|field| field.key == name).map(|field| field.value.as_str())
 }
 

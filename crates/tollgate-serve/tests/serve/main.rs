@@ -5,6 +5,8 @@ mod authz;
 mod bad_input;
 mod clients;
 mod connections;
+#[cfg(feature = "redis")]
+mod corpus;
 mod envoy;
 mod envoy_grpc;
 mod guarded;
@@ -18,5 +20,6 @@ mod on_store;
 mod pages;
 mod place;
 mod processes;
+mod rules;
 mod stopping;
 mod support;

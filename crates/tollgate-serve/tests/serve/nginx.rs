@@ -1,5 +1,6 @@
 //! A real nginx, by the configuration of the guide.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,6 +10,7 @@ use crate::processes::{guided, proxy, service};
 use crate::support::{Answer, agent};
 use tollgate_kit::programs::is_there;
 
+const README: &str = include_str!("../../README.md");
 const CONFIGURATION: &str = include_str!("../../guide/nginx.conf");
 
 /// nginx in the foreground and as one process, with all of its files in a folder.
@@ -31,6 +33,42 @@ fn nginx_admits_a_hundred_requests_and_answers_the_next_with_429_and_the_wait() 
     if is_there("nginx", "-v") {
         is_guarded(CONFIGURATION, nginx);
     }
+}
+
+/// As the guide shows it.
+#[test]
+fn nginx_sends_what_rules_tiers_and_networks_look_at_and_no_plan_of_a_client() {
+    if !is_there("nginx", "-v") {
+        return;
+    }
+    let blocks = README.split("```nginx\n").skip(2).map(|rest| rest.split("```").next().unwrap());
+    let [fields, maps] = blocks.collect::<Vec<_>>()[..] else { panic!("two more blocks") };
+    let client = "        proxy_set_header X-Tollgate-Client $remote_addr;\n";
+    assert!(CONFIGURATION.contains(client));
+    let configuration = format!("{maps}{}", CONFIGURATION.replace(client, fields));
+    by_both(|place| {
+        let tollgate = place.of(include_str!("../../guide/tiers.toml"));
+        let with = |configuration: &str| proxy(configuration, [tollgate.address, service()], nginx);
+        let ask = |address: SocketAddr, method: &str, path: &str, client: &str| {
+            let request = ureq::http::Request::builder().method(method).uri(format!("http://{address}{path}"));
+            let request = request.header("x-forwarded-for", client).header("x-plan", "pro");
+            let answer = Answer::of(agent().run(request.body(()).unwrap()).unwrap());
+            (answer.status, answer.field("ratelimit-policy").map(str::to_owned))
+        };
+        let quota = |limit: u32| Some(format!("\"address\";q={limit};w=60"));
+        let (_nginx, address, _folder) = with(&configuration);
+        assert_eq!(ask(address, "GET", "/page?x=y", "198.51.100.7"), (200, quota(1_000)));
+        assert_eq!(ask(address, "GET", "/page", "10.1.2.3"), (200, None));
+        assert_eq!(ask(address, "GET", "/health?x=y", "198.51.100.7"), (200, None));
+        assert_eq!(ask(address, "DELETE", "/export/7", "198.51.100.7"), (200, quota(1_000)));
+        assert_eq!(ask(address, "POST", "/export/7", "198.51.100.7"), (403, None));
+        // The proxy that authenticates is another one, so that this peer may not name a plan.
+        let (_nginx, address, _folder) = with(&configuration.replace("127.0.0.1/32 1;", "192.0.2.1/32 1;"));
+        assert_eq!(ask(address, "GET", "/page", "198.51.100.7"), (200, quota(100)));
+        let result = |result: &str| tollgate.metric(&format!("tollgate_requests_total{{result=\"{result}\"}}"));
+        let results = ["admitted", "unlimited", "admitted_by_rule", "denied_by_rule"].map(result);
+        assert_eq!(results, [3, 1, 1, 1]);
+    });
 }
 
 #[test]

@@ -132,6 +132,38 @@ fn a_cached_denial_is_told_as_the_store_told_it() {
 }
 
 #[test]
+fn a_tier_has_permits_denials_and_a_share_of_its_own_on_a_store() {
+    let Some(mut place) = Place::on_store() else { return };
+    let tier = "tier_by = \"plan\"\n[[dimension.tier]]\nname = \"internal\"\nunlimited = true\n\
+                [[dimension.tier]]\nname = \"pro\"\nquota = [{ limit = 4, per = \"1d\" }, { limit = 200, per = \"2d\" }]\n";
+    let policy = format!("[[dimension]]\nname = \"user\"\nquota = [{{ limit = 2, per = \"1d\" }}]\n{tier}");
+    let away = "cache_denials = 100\non_failure = \"local\"\nnodes = 2";
+    let served = [(); 2].map(|()| Running::start(server(&place.policy(&policy, away))));
+    let ask = |server: usize, user: &str, plan: &str| {
+        served[server].acquire(&format!(r#"{{"keys": {{"user": "{user}", "plan": "{plan}"}}}}"#))
+    };
+    let admitted = |user: &str, plan: &str| (0..8).filter(|at| ask(at % 2, user, plan).status == 200).count();
+    assert_eq!([admitted("alice", "free"), admitted("alice", "pro"), admitted("alice", "internal")], [2, 4, 8]);
+    for _ in 0..2 {
+        let denied = ask(0, "alice", "pro");
+        assert_eq!(denied.problem()["violated-policies"], serde_json::json!(["user-1d"]));
+        assert_eq!(denied.field("ratelimit-policy"), Some(r#""user-1d";q=4;w=86400, "user-2d";q=200;w=172800"#));
+        assert!(denied.field("ratelimit").unwrap().starts_with(r#""user-1d";r=0;t="#), "{denied:?}");
+    }
+    assert!(counted(&served[0], "tollgate_store_requests_total", "denied_by_cache") > 0);
+    // A server that starts later goes on with both.
+    let later = Running::start(server(&place.policy(&policy, away)));
+    for plan in ["free", "pro"] {
+        let body = format!(r#"{{"keys": {{"user": "alice", "plan": "{plan}"}}}}"#);
+        assert_eq!(later.acquire(&body).status, 429, "{plan}");
+    }
+    place.goes_away();
+    // One in two.
+    let locally = |plan: &str| (0..8).filter(|_| ask(1, "bob", plan).status == 200).count();
+    assert_eq!([locally("free"), locally("pro"), locally("internal")], [1, 2, 8]);
+}
+
+#[test]
 fn leases_are_spent_without_the_store_and_given_back_by_a_server_that_stops() {
     let Some(place) = Place::on_store() else { return };
     // Steps of a day: none ends while this runs.
@@ -167,11 +199,17 @@ fn what_a_store_can_not_do_keeps_the_server_from_starting() {
     let error = |server: tollgate_serve::Server| runtime.block_on(server.bind(&listens)).unwrap_err();
     let queue = "[[dimension]]\nname = \"host\"\nquota = [{ algorithm = \"leaky-queue\", leak = 1, per = \"10s\", \
                  max_delay = \"60s\" }]";
-    assert!(matches!(error(place.server(queue)), ServeError::QueueOnStore { dimension } if dimension == "host"));
+    let of_tier =
+        USERS.to_owned() + &queue.replace("name = \"host\"", "name = \"slow\"").replace("dimension", "dimension.tier");
+    for (policy, name) in [(queue, "host"), (&of_tier, "user")] {
+        assert!(matches!(error(place.server(policy)), ServeError::QueueOnStore { dimension } if dimension == name));
+    }
     assert!(matches!(error(place.server(POLICY).snapshot("limits")), ServeError::SnapshotOfStore));
     let penalty = "penalty = { denials = 3, within = \"1m\", blocked_for = \"1h\" }\n";
     let refused = error(place.server(&format!("{USERS}{penalty}")));
     assert!(refused.to_string().contains("a store keeps no `penalty`"), "{refused}");
+    let refused = error(place.server(&format!("{USERS}shadow = true\n")));
+    assert!(refused.to_string().contains("a store keeps no `shadow`"), "{refused}");
     let unset = place.policy(USERS, "").replace("file = \"", "env = \"NOT_SET");
     let refused = error(server(&unset).time_for_requests(Duration::from_secs(1)));
     assert!(refused.to_string().contains("it is not set"), "{refused}");

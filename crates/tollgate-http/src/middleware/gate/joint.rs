@@ -86,7 +86,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
             let status = self.peek_reserve(keys.refs(), request.cost);
             return status.map_or_else(undecided, |status| Verdict::of(&status, request.tell, hidden(self)));
         }
-        if request.refundable || queues(self).next().is_some() {
+        if request.refundable || may_delay(self, keys) {
             return reserve(self, keys, request);
         }
         match self.try_acquire_n_status(keys.refs(), request.cost) {
@@ -167,10 +167,18 @@ fn undecided(error: JointError) -> Verdict {
     }
 }
 
-/// The dimensions whose admissions may have a delay.
-fn queues<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter>(
-    limiter: &JointLimiter<D, C, F>,
-) -> impl Iterator<Item = usize> {
+/// Whether an admission may have a delay.
+fn may_delay<K, C, F>(limiter: &JointLimiter<K::Dimensions, C, F>, keys: &K) -> bool
+where
+    K: JointKey,
+    C: Clock,
+    F: Fingerprinter,
+{
     let is_queue = |quotas: &[Quota]| quotas.iter().any(|quota| quota.algorithm() == Algorithm::LeakyQueue);
-    limiter.dimensions().enumerate().filter(move |(_, (_, quotas))| is_queue(quotas)).map(|(dimension, _)| dimension)
+    if limiter.dimensions().any(|(_, quotas)| is_queue(&quotas)) {
+        return true;
+    }
+    // A tier may have another algorithm.
+    let of_keys = || limiter.quotas_of(keys.refs()).unwrap_or_default();
+    limiter.keys_may_have_quotas() && of_keys().iter().flatten().any(|quotas| is_queue(quotas))
 }

@@ -1,0 +1,64 @@
+//! A server decides the corpus of policies as the limiter in process does.
+
+use std::cell::Cell;
+
+use tollgate::{AnyClock, MockClock};
+use tollgate_kit::corpus::{self, Answer, Case, Request};
+use tollgate_policy::Policy;
+use tollgate_serve::Server;
+
+use crate::place::Place;
+use crate::support::{Running, agent, server};
+
+/// Asks `/authz` as a proxy that sends the client as it does.
+fn decide(server: Server, clock: &MockClock, requests: &[Request]) -> Vec<Answer> {
+    let (served, agent) = (Running::start(server.clock(AnyClock::new(clock.clone()))), agent());
+    let answer = |request: &Request| {
+        clock.set(u64::try_from(request.at.as_nanos()).unwrap());
+        let hops: Vec<String> =
+            request.forwarded.map(str::to_owned).into_iter().chain([request.peer.to_string()]).collect();
+        let mut asked = agent.get(served.url("/authz")).header("x-tollgate-client", hops.join(", "));
+        for (name, value) in [("method", request.method), ("path", request.target), ("host", request.host)] {
+            asked = asked.header(format!("x-tollgate-{name}"), value);
+        }
+        asked = asked.header(corpus::USER, request.user);
+        if let Some(plan) = request.plan {
+            asked = asked.header(corpus::PLAN, plan);
+        }
+        let mut answer = asked.call().unwrap();
+        answer.body_mut().read_to_string().unwrap();
+        match answer.status().as_u16() {
+            200 => Answer::Admitted,
+            429 => Answer::Denied,
+            403 => Answer::ByRule,
+            status => panic!("{status}: {request:?}"),
+        }
+    };
+    requests.iter().map(answer).collect()
+}
+
+#[test]
+fn a_server_decides_each_policy_of_the_corpus_as_in_process() {
+    let decide = |policy: &Policy, requests: &[Request]| {
+        decide(Server::new(policy.clone()), &Place::in_process().clock(), requests)
+    };
+    let played = corpus::check(|_| true, decide);
+    assert!(played >= 60, "{played}");
+}
+
+/// A store keeps neither penalties nor shadow mode.
+#[test]
+fn a_server_on_a_store_decides_the_corpus_as_in_process() {
+    let Some(place) = Place::on_store() else { return };
+    let can_keep = |case: &Case| !case.has(&["a penalty", "all in shadow mode", "a dimension in shadow mode"]);
+    let number = Cell::new(0);
+    let decide = |policy: &Policy, requests: &[Request]| {
+        number.set(number.get() + 1);
+        // On a store there are none, and its table comes first.
+        let text = policy.to_string().replace("network_limits = false\n", "");
+        let text = place.policy(&text, &format!("name = \"{}\"", number.get()));
+        decide(server(&text), &place.clock(), requests)
+    };
+    let played = corpus::check(can_keep, decide);
+    assert!(played >= 60, "{played}");
+}

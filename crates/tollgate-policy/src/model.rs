@@ -113,8 +113,29 @@ impl Policy {
         self.builder_of_requests()
     }
 
-    /// Starts a limiter for a [`Matcher`](crate::Matcher).
-    pub(crate) fn builder_of_requests<D: Dimensions + ?Sized>(&self) -> Result<JointLimiterBuilder<D>, BuilderError> {
+    /// Starts a limiter that is asked as a [`Matcher`](crate::Matcher) says: with all dimensions and
+    /// all tiers that have quotas, and keys of any type.
+    ///
+    /// ```
+    /// use tollgate_policy::{Choice, Matcher, Policy};
+    ///
+    /// let policy = Policy::from_toml(r#"
+    ///     [[dimension]]
+    ///     name = "user"
+    ///     quota = [{ limit = 5, per = "1m" }]
+    ///     match = { path = "/login" }
+    /// "#)?;
+    /// let (limiter, matcher) = (policy.builder_of_requests::<[u32]>()?.build()?, Matcher::new(&policy));
+    /// let values = [Some("alice".into()), Some("/login".into())];
+    /// assert_eq!(matcher.choice(0, &values), Choice::Own);
+    /// assert!(limiter.try_acquire(&[Some(7)])?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuilderError`] when the policy has a [`[store]`](Self::store).
+    pub fn builder_of_requests<D: Dimensions + ?Sized>(&self) -> Result<JointLimiterBuilder<D>, BuilderError> {
         self.check_in_process()?;
         let mut builder = JointLimiter::<D>::builder();
         for (at, dimension) in self.dimensions.iter().enumerate() {

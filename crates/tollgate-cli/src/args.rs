@@ -274,9 +274,12 @@ pub(crate) struct CompareArgs {
 }
 
 const CHECK_HELP: &str = "\
-Each file is said to be good, with its dimensions and quotas in words and those quotas that can \
-never decide, or the first thing that is wrong with it is shown as FILE:LINE:COLUMN, with the line \
-and what to do.
+Each file is said to be good, with a sentence for each rule, dimension, quota and tier, or the first \
+thing that is wrong with it is shown as FILE:LINE:COLUMN, with the line and what to do.
+
+With a good file it warns of what never does anything: a rule, a dimension or a tier for whose \
+requests an earlier one is, a quota that another of the same key implies, and what a store does not keep. \
+It compares the texts of matches and networks, not patterns.
 
 Exit codes: 0 all are good, 1 a file could not be read, 2 a file is no policy.";
 

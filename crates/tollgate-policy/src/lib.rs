@@ -75,7 +75,7 @@
 //! | `quota` | one quota, or several sliding window logs |
 //! | `penalty` | `denials`, `within` and `blocked_for` of a [`Penalty`](tollgate::Penalty); optional |
 //!
-//! A field of `key` is `client`, `user`, `path`, `method`, `host`, `header.NAME`, or a column of the log. Several fields
+//! A field of `key` is `client`, `user`, `path`, `method`, or a column of the log. Several fields
 //! form one key. The library only stores their names. `tollgate replay` reads the fields from each
 //! line, as its option `--key` does. The field `client` is the address of the client, as `[client]`
 //! says. `client/48` is its IPv6 network of 48 bits, which an IPv4 address has not: a dimension with

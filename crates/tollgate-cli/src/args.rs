@@ -85,9 +85,15 @@ its name (x_forwarded_for, http_x_forwarded_for, request.headers.X-Forwarded-For
 quoted text of a combined log, or before the peer in the column of the client. The report tells how \
 clients were taken.
 
+Rules, matches, tiers and lists of a policy decide as in the service. A match looks at the whole \
+address of the client, at the path without its query, at the method and the host. It looks for \
+header.NAME in the columns that a header field of proxies may be in, and for any other field in the \
+column of its name. Without such a column no match on it holds, and the program says so. The report \
+counts what each rule decided and what no limit is for, and names the tier beside a key.
+
 A policy with a `[store]` is decided on that Redis or Valkey server, at the times of the log, if the \
 program was built with the feature `redis`. Its keys there have a prefix of their own and are removed \
-in the end. Times are whole microseconds there. --in-process decides in process.
+in the end. Times are whole microseconds there. Tiers with quotas are refused there. --in-process decides in process.
 
 Exit codes: 0 all was read (lines that could not be used are counted and the first few shown), \
 1 a file or the store could not be read or the log has no request, 2 the command line, the limit or the \
@@ -106,7 +112,8 @@ pub(crate) struct ReplayArgs {
     pub(crate) input: InputArgs,
 
     /// A policy file, as the library loads it: dimensions decided as one, each with quotas and a
-    /// key of its own. A request that lacks the key of a dimension is asked in the others
+    /// key of its own, and rules before them. A request that lacks the key of a dimension is asked in
+    /// the others
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = by_options())]
     pub(crate) policy: Option<PathBuf>,
 
@@ -267,9 +274,12 @@ pub(crate) struct CompareArgs {
 }
 
 const CHECK_HELP: &str = "\
-Each file is said to be good, with its dimensions and quotas in words and those quotas that can \
-never decide, or the first thing that is wrong with it is shown as FILE:LINE:COLUMN, with the line \
-and what to do.
+Each file is said to be good, with a sentence for each rule, dimension, quota and tier, or the first \
+thing that is wrong with it is shown as FILE:LINE:COLUMN, with the line and what to do.
+
+With a good file it warns of what never does anything: a rule, a dimension or a tier for whose \
+requests an earlier one is, a quota that another of the same key implies, and what a store does not keep. \
+It compares the texts of matches and networks, not patterns.
 
 Exit codes: 0 all are good, 1 a file could not be read, 2 a file is no policy.";
 

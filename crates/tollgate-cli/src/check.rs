@@ -1,12 +1,17 @@
 //! `tollgate check`: what policy files say, or what is wrong with them, without a log.
 
+mod hidden;
+mod requests;
+
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tollgate::{Algorithm, AtKeyCap, Quota};
-use tollgate_policy::{Dimension, LoadError, OnFailure, Policy, PolicyError, PolicyProblem, StoreTable};
+use tollgate_policy::{
+    Action, Dimension, LoadError, OnFailure, Policy, PolicyError, PolicyProblem, PolicyTier, Rule, StoreTable,
+};
 
 use crate::args::{CheckArgs, ReportFormat};
 use crate::errors::{RunError, policy_problem, unread};
@@ -14,6 +19,7 @@ use crate::plan::{USUAL_KEY_CAP, idle_quotas, penalty_in_words, quota_in_words};
 use crate::terminal;
 use crate::text::harmless;
 use crate::words::{count_of, human, put};
+use requests::{Requests, field_in_words};
 
 /// What became of one file.
 enum Checked {
@@ -130,6 +136,9 @@ pub(crate) fn in_words(name: &str, policy: &Policy, is_address: impl Fn(&str) ->
             &format!("  on the store {}; while it is away, {}", harmless(&store.url().to_string()), away(store)),
         );
     }
+    for what in not_on_a_store(policy) {
+        put(&mut out, &format!("    a store keeps no {what}: leave it out, or the store"));
+    }
     // Only a limiter in process holds keys.
     let is_held = policy.store().is_none_or(|store| matches!(store.on_failure(), OnFailure::Local { .. }));
     if let Some(key_cap) = policy.key_cap().filter(|_| is_held) {
@@ -148,32 +157,89 @@ pub(crate) fn in_words(name: &str, policy: &Policy, is_address: impl Fn(&str) ->
     if let Some(percent) = policy.enforced_percent() {
         put(&mut out, &format!("  enforced for {percent} % of the keys, and in shadow mode for the others"));
     }
+    for (at, rule) in policy.rules().iter().enumerate() {
+        put(&mut out, &format!("  {}", harmless(&rule_in_words(rule))));
+        if let Some(earlier) = hidden::rule_behind(policy, at) {
+            put(
+                &mut out,
+                &format!("    never decides: rule {} is for all of them; leave it out, or put it first", earlier + 1),
+            );
+        }
+    }
     for dimension in policy.dimensions() {
         let key = dimension.key().collect::<Vec<_>>().join(" + ");
         let clients = if dimension.key().any(&is_address) { format!(" ({})", policy.client()) } else { String::new() };
-        put(&mut out, &format!("  {}: for each {}{}", harmless(dimension.name()), harmless(&key), harmless(&clients)));
-        for (quota, idle) in quotas(dimension) {
-            put(&mut out, &format!("    {}", allowance(quota)));
-            match idle {
-                // Only sliding window logs make each other idle.
-                Some(same) if (same.limit(), same.window()) == (quota.limit(), quota.window()) => {
-                    put(&mut out, "      the same as the one above: leave it out");
-                }
-                Some(tighter) => {
-                    put(
-                        &mut out,
-                        &format!("      never decides: {} is tighter; leave it out", quota_in_words(tighter)),
-                    );
-                }
-                None => {}
-            }
+        let matches = dimension.matches();
+        let of = if matches.is_any() { String::new() } else { format!(" of {}", Requests::of(matches)) };
+        let what = format!("{}: for each {key}{clients}{of}", dimension.name());
+        put(&mut out, &format!("  {}", harmless(&what)));
+        if let Some(rule) = hidden::dimension_behind(policy, dimension) {
+            put(&mut out, &format!("    is never asked: rule {} is for all of them; leave it out", rule + 1));
         }
+        put_quotas(&mut out, "    ", dimension.quotas(), &hidden::quotas_behind(policy, dimension));
+        put_tiers(&mut out, policy, dimension);
         if let Some(penalty) = dimension.penalty() {
             put(&mut out, &format!("    {}", penalty_in_words(&penalty)));
         }
     }
     put_networks(&mut out, policy, is_address);
     out
+}
+
+/// What a rule does, in words.
+fn rule_in_words(rule: &Rule) -> String {
+    let requests = Requests::of(rule.matches());
+    match rule.action() {
+        Action::Admit => format!("{requests} are admitted without a limit"),
+        Action::Deny => format!("{requests} are denied"),
+    }
+}
+
+/// The parts of a policy with a store that no store keeps.
+fn not_on_a_store(policy: &Policy) -> impl Iterator<Item = &'static str> {
+    let has_penalty = policy.dimensions().iter().any(|dimension| dimension.penalty().is_some());
+    let has_shadow = policy.shadow() == Some(true) || policy.enforced_percent().is_some_and(|percent| percent < 100);
+    let parts = [("penalty", has_penalty), ("shadow mode", has_shadow)];
+    let is_on_a_store = policy.store().is_some();
+    parts.into_iter().filter(move |(_, is_there)| is_on_a_store && *is_there).map(|(what, _)| what)
+}
+
+/// Quotas of one key, and which of them never decide: beside each other, or behind another dimension's.
+fn put_quotas(out: &mut String, indent: &str, quotas: &[Quota], behind: &[Option<(&str, &Quota)>]) {
+    for (at, (quota, idle)) in beside(quotas).enumerate() {
+        put(out, &format!("{indent}{}", allowance(quota)));
+        match (idle, behind.get(at).copied().flatten()) {
+            // Only sliding window logs make each other idle.
+            (Some(same), _) if (same.limit(), same.window()) == (quota.limit(), quota.window()) => {
+                put(out, &format!("{indent}  the same as the one above: leave it out"));
+            }
+            (Some(tighter), _) => {
+                put(out, &format!("{indent}  never decides: {} is tighter; leave it out", quota_in_words(tighter)));
+            }
+            (None, Some((dimension, tighter))) => {
+                let (dimension, tighter) = (harmless(dimension), quota_in_words(tighter));
+                put(out, &format!("{indent}  never decides: {tighter} of {dimension} denies as much; leave it out"));
+            }
+            (None, None) => {}
+        }
+    }
+}
+
+fn put_tiers(out: &mut String, policy: &Policy, dimension: &Dimension) {
+    for (at, tier) in dimension.tiers().iter().enumerate() {
+        let requests = Requests::of_tier(dimension, tier).map(|requests| requests.to_string());
+        let requests = requests.unwrap_or_else(|| "requests for which the program chooses it".to_owned());
+        let unlimited = if tier.is_unlimited() { " are not limited" } else { "" };
+        put(out, &format!("    {}", harmless(&format!("tier {}: {requests}{unlimited}", tier.name()))));
+        if let Some(behind) = hidden::tier_behind(policy, dimension, at) {
+            put(out, &format!("      is never chosen: {} is for all of them; leave it out", harmless(&behind)));
+        }
+        put_quotas(out, "      ", tier.quotas(), &[]);
+    }
+    if let Some(field) = dimension.tier_by() {
+        let field = harmless(&field_in_words(field));
+        put(out, &format!("    requests whose {field} names no tier have the quotas of the dimension"));
+    }
 }
 
 /// The limits of whole networks that `serve` adds to a policy.
@@ -216,8 +282,7 @@ fn at_key_cap(policy: &Policy) -> &'static str {
 }
 
 /// Each quota, and the one that makes it idle: a tighter one, or an equal one above it.
-fn quotas(dimension: &Dimension) -> impl Iterator<Item = (&Quota, Option<&Quota>)> {
-    let quotas = dimension.quotas();
+fn beside(quotas: &[Quota]) -> impl Iterator<Item = (&Quota, Option<&Quota>)> {
     quotas.iter().zip(idle_quotas(quotas)).map(|(quota, idle)| (quota, idle.map(|tighter| &quotas[tighter])))
 }
 
@@ -242,11 +307,35 @@ fn file_json(name: &str, checked: &Checked) -> Value {
         }),
         Checked::Good(policy) => {
             let quota = |(quota, idle): (&Quota, Option<&Quota>)| json!({ "quota": quota.to_string(), "never_decides_beside": idle.map(Quota::to_string) });
+            let quotas = |quotas: &[Quota]| beside(quotas).map(quota).collect::<Vec<_>>();
+            let behind = |rule: Option<usize>| rule.map(|rule| format!("rule {}", rule + 1));
+            let rule = |(at, rule): (usize, &Rule)| {
+                json!({
+                    "match": rule.matches().to_string(),
+                    "action": rule.action().to_string(),
+                    "never_decides_behind": behind(hidden::rule_behind(policy, at)),
+                })
+            };
             let dimension = |dimension: &Dimension| {
+                let of_others = hidden::quotas_behind(policy, dimension).into_iter();
+                let tier = |(at, tier): (usize, &PolicyTier)| {
+                    json!({
+                        "name": tier.name(),
+                        "match": tier.matches().to_string(),
+                        "unlimited": tier.is_unlimited(),
+                        "quotas": quotas(tier.quotas()),
+                        "never_chosen_behind": hidden::tier_behind(policy, dimension, at),
+                    })
+                };
                 json!({
                     "name": dimension.name(),
                     "key": dimension.key().collect::<Vec<_>>(),
-                    "quotas": quotas(dimension).map(quota).collect::<Vec<_>>(),
+                    "match": dimension.matches().to_string(),
+                    "never_asked_behind": behind(hidden::dimension_behind(policy, dimension)),
+                    "quotas": quotas(dimension.quotas()),
+                    "never_decide_behind": of_others.flatten().map(|(name, _)| name).collect::<Vec<_>>(),
+                    "tier_by": dimension.tier_by(),
+                    "tiers": dimension.tiers().iter().enumerate().map(tier).collect::<Vec<_>>(),
                     "penalty": dimension.penalty().map(|penalty| penalty_in_words(&penalty)),
                 })
             };
@@ -260,6 +349,8 @@ fn file_json(name: &str, checked: &Checked) -> Value {
                 "new_keys_at_key_cap": at_key_cap(policy),
                 "shadow": policy.shadow().unwrap_or(false),
                 "enforced_percent": policy.enforced_percent(),
+                "not_kept_by_the_store": not_on_a_store(policy).collect::<Vec<_>>(),
+                "rules": policy.rules().iter().enumerate().map(rule).collect::<Vec<_>>(),
                 "dimensions": policy.dimensions().iter().map(dimension).collect::<Vec<_>>(),
                 "added_by_serve": networks(policy, is_client).iter().map(dimension).collect::<Vec<_>>(),
             })

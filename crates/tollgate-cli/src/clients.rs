@@ -31,6 +31,12 @@ const COLUMNS: [&str; 9] = [
     "httpRequest.headers.*",
 ];
 
+/// The columns that a header field may be in, the likeliest first.
+pub(crate) fn columns_of(header: &str) -> Vec<String> {
+    let with_underscores = header.replace('-', "_");
+    COLUMNS.iter().map(|column| column.replace('*', header).replace('@', &with_underscores)).collect()
+}
+
 impl Default for Clients {
     fn default() -> Self {
         Self::new(ClientAddress::default())
@@ -39,10 +45,6 @@ impl Default for Clients {
 
 impl Clients {
     pub(crate) fn new(address: ClientAddress) -> Self {
-        let columns_of = |header: &str| {
-            let with_underscores = header.replace('-', "_");
-            COLUMNS.iter().map(|column| column.replace('*', header).replace('@', &with_underscores)).collect()
-        };
         let columns = address.header().map(columns_of).unwrap_or_default();
         Self(Arc::new(Rules { address, columns }))
     }
@@ -59,16 +61,28 @@ impl Clients {
 
     /// The key of a client; its text as it is, if that has no address.
     pub(crate) fn key<'a>(&self, peer: &'a [u8], lines: &[impl AsRef<[u8]>]) -> Cow<'a, [u8]> {
-        let rules = &self.0.address;
-        // Most lines have an IPv4 address that is no proxy: it is the key, and so written.
-        let ipv4 = std::str::from_utf8(peer).ok().and_then(|text| text.parse::<Ipv4Addr>().ok());
-        if ipv4.is_some_and(|ipv4| rules.proxies().is_none_or(|proxies| !proxies.contains(ipv4.into()))) {
+        if self.is_as_written(peer) {
             return peer.into();
         }
-        match rules.key_of_text(peer, lines) {
+        match self.0.address.key_of_text(peer, lines) {
             Ok(address) => text_of(address),
             Err(_) => peer.into(),
         }
+    }
+
+    /// The whole address of a client, by which matches find it; `None` if it has none.
+    pub(crate) fn whole<'a>(&self, peer: &'a [u8], lines: &[impl AsRef<[u8]>]) -> Option<Cow<'a, [u8]>> {
+        if self.is_as_written(peer) {
+            return Some(peer.into());
+        }
+        self.0.address.address_of_text(peer, lines).ok().map(text_of)
+    }
+
+    /// Most lines have an IPv4 address that is no proxy: it is the key, and so written.
+    fn is_as_written(&self, peer: &[u8]) -> bool {
+        let ipv4 = std::str::from_utf8(peer).ok().and_then(|text| text.parse::<Ipv4Addr>().ok());
+        let proxies = self.0.address.proxies();
+        ipv4.is_some_and(|ipv4| proxies.is_none_or(|proxies| !proxies.contains(ipv4.into())))
     }
 
     /// The IPv6 network of so many bits of a client; `None` if it has none.

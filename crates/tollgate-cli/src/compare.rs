@@ -37,10 +37,15 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
     reading::check_ending("--plot", "svg", plot)?;
     reading::check_ending("--html", "html", html)?;
 
-    let keys = contenders::share_keys(&mut contenders);
+    let (keys, needed) = contenders::share_keys(&mut contenders);
     let clients = contenders.first().map(|first| first.plan.clients.clone()).unwrap_or_default();
-    let asked =
-        Asked { keys: &keys, key_option: "--key", clients: &clients, cost_column: args.cost.cost_column.as_deref() };
+    let asked = Asked {
+        keys: &keys,
+        needed,
+        key_option: "--key",
+        clients: &clients,
+        cost_column: args.cost.cost_column.as_deref(),
+    };
     let log = reading::read(&args.input, asked)?;
     let (first, last) = log.span();
     let mut all = Vec::with_capacity(contenders.len());
@@ -48,14 +53,14 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
         let mut timeline = Timeline::new(first, last, plot::STEPS_AT_MOST);
         let mut granted = Granted::new(&contender.plan);
         let mut waits = Vec::new();
-        let outcome = decide(&log, &contender.plan, |event, verdict| {
+        let outcome = decide(&log, &contender.plan, |event, verdict, keys| {
             timeline.add(event.time, verdict.answer());
             match verdict {
-                Verdict::Admitted { delay_ns } => granted.add(&log, event, delay_ns),
-                Verdict::Denied(denial) => {
+                Verdict::Admitted { delay_ns } => granted.add(keys, event, delay_ns),
+                Verdict::Denied { denial, .. } => {
                     waits.push(u64::try_from(denial.retry_after().as_nanos()).unwrap_or(u64::MAX));
                 }
-                Verdict::NeverPasses => {}
+                _ => {}
             }
             Ok(())
         })?;
@@ -68,7 +73,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
         too_big::complain(&log, &contender.plan, args.cost.cost_column.as_deref());
     }
     let style = Style::new(true, args.output.width, args.output.color);
-    let comparison = Comparison { log: &log, keys: &keys, windows, all, style };
+    let comparison = Comparison { log: &log, keys: &keys[..needed], windows, all, style };
     if let Some(path) = html {
         comparison.page().write(path)?;
     }

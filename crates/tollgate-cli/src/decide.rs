@@ -1,24 +1,28 @@
 //! The decisions: every event through a real limiter, on the log's own clock.
 
-use tollgate::{Decision, DenialReason, JointLimiter, Limiter, MockClock, Quota};
+use tollgate::{Decision, DenialReason, JointLimiter, Limiter, MockClock, Quota, Tier, TierKey};
+use tollgate_policy::Value;
 
 use crate::errors::RunError;
 use crate::events::Event;
 use crate::log::Log;
 use crate::log_clock::LogClock;
+use crate::matching::Asked;
 #[cfg(feature = "redis")]
 use crate::on_store::OnStore;
 use crate::outcome::{Outcome, Verdict};
-use crate::plan::Plan;
+use crate::plan::{Dimension, Plan};
 
 /// Decides the requests of a log in time order, as far as they are known.
 #[derive(Debug)]
 pub(crate) struct Decider<'a> {
     plan: &'a Plan,
     place: Place,
-    /// The largest cost that each dimension can admit.
-    most: Vec<u32>,
+    /// The largest cost that each set of quotas of each dimension can admit.
+    most: Vec<Vec<u32>>,
     numbers: Vec<Option<u32>>,
+    /// The set of quotas of each dimension that decides the request.
+    sets: Vec<usize>,
     outcome: Outcome,
     /// So many of the log's requests are decided.
     done: usize,
@@ -36,6 +40,9 @@ impl Place {
     fn new(plan: &Plan) -> Result<Self, RunError> {
         match plan.on_store() {
             None => Ok(Self::InProcess(InProcess::new(plan)?)),
+            Some((_, file)) if plan.dimensions.iter().any(Dimension::has_limited_tier) => {
+                Err(RunError::StoreTiers(file.to_owned()))
+            }
             #[cfg(feature = "redis")]
             Some((policy, file)) => Ok(Self::OnStore(OnStore::new(policy, file)?)),
             #[cfg(not(feature = "redis"))]
@@ -48,6 +55,9 @@ impl Place {
 #[derive(Debug)]
 struct InProcess {
     limiter: AnyLimiter,
+    /// Of each dimension, the tier of each of its sets of quotas. Empty if there are no tiers.
+    tiers: Vec<Vec<Tier>>,
+    in_tiers: Vec<Option<TierKey<u32>>>,
     clock: MockClock,
     /// `None` before the first request.
     log_clock: Option<LogClock>,
@@ -69,6 +79,17 @@ impl AnyLimiter {
         })
     }
 
+    /// The tier of each set of quotas of each dimension.
+    fn tiers(&self, plan: &Plan) -> Vec<Vec<Tier>> {
+        let has_tiers = plan.dimensions.iter().any(Dimension::has_limited_tier);
+        let Self::Joint(limiter) = self else { return Vec::new() };
+        let of = |(at, dimension): (usize, &Dimension)| {
+            let tiers = dimension.tiers.iter().map(move |tier| limiter.tier(at, &tier.name).unwrap_or_default());
+            core::iter::once(Tier::default()).chain(tiers).collect()
+        };
+        if has_tiers { plan.dimensions.iter().enumerate().map(of).collect() } else { Vec::new() }
+    }
+
     /// `None` where the cost is more than can ever be admitted.
     fn decide(&self, keys: &[Option<u32>], cost: u32) -> Option<Decision> {
         match self {
@@ -85,16 +106,33 @@ impl AnyLimiter {
 impl InProcess {
     fn new(plan: &Plan) -> Result<Self, RunError> {
         let clock = MockClock::new();
-        Ok(Self { limiter: AnyLimiter::new(plan, clock.clone())?, clock, log_clock: None })
+        let limiter = AnyLimiter::new(plan, clock.clone())?;
+        let tiers = limiter.tiers(plan);
+        Ok(Self { limiter, tiers, in_tiers: Vec::new(), clock, log_clock: None })
     }
 
-    fn decide(&mut self, plan: &Plan, event: &Event, keys: &[Option<u32>]) -> Result<Verdict, RunError> {
+    fn decide(
+        &mut self,
+        plan: &Plan,
+        event: &Event,
+        keys: &[Option<u32>],
+        sets: &[usize],
+    ) -> Result<Verdict, RunError> {
         if self.log_clock.is_none() {
             self.log_clock = LogClock::new(&plan.pauses(), event.time);
         }
         let log_clock = self.log_clock.as_mut().ok_or(RunError::LogTooLong)?;
         self.clock.set(log_clock.reading_at(event.time).ok_or(RunError::LogTooLong)?);
-        Ok(match self.limiter.decide(keys, event.cost) {
+        let decision = match &self.limiter {
+            AnyLimiter::Joint(limiter) if !self.tiers.is_empty() => {
+                let keys = keys.iter().zip(sets).zip(&self.tiers);
+                self.in_tiers.clear();
+                self.in_tiers.extend(keys.map(|((key, set), tiers)| key.map(|key| tiers[*set].key(key))));
+                limiter.try_acquire_n(&self.in_tiers[..], event.cost).ok()
+            }
+            limiter => limiter.decide(keys, event.cost),
+        };
+        Ok(match decision {
             Some(Decision::Denied(denial)) if denial.reason() == DenialReason::KeyCap && !plan.has_key_cap() => {
                 return Err(RunError::TooManyKeys);
             }
@@ -111,12 +149,13 @@ impl<'a> Decider<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Result<Self, RunError> {
         let place = Place::new(plan)?;
         let least = |quotas: &[Quota]| quotas.iter().map(Quota::limit).min().unwrap_or(0);
-        let most: Vec<u32> = plan.dimensions.iter().map(|dimension| least(&dimension.quotas)).collect();
-        Ok(Self { plan, place, most, numbers: Vec::new(), outcome: Outcome::of_nothing(plan), done: 0 })
+        let most = plan.dimensions.iter().map(|dimension| dimension.sets().map(least).collect()).collect();
+        let (numbers, sets) = (Vec::new(), vec![0; plan.dimensions.len()]);
+        Ok(Self { plan, place, most, numbers, sets, outcome: Outcome::of_nothing(plan), done: 0 })
     }
 
     /// Decides every request that is settled and not yet decided, and shows each verdict to
-    /// `witness`. Requests without a key of the plan are not asked.
+    /// `witness`, with the keys by which limits were asked.
     ///
     /// # Errors
     ///
@@ -125,23 +164,34 @@ impl<'a> Decider<'a> {
     pub(crate) fn go_on(
         &mut self,
         log: &Log,
-        mut witness: impl FnMut(&Event, Verdict) -> Result<(), RunError>,
+        mut witness: impl FnMut(&Event, Verdict, &[Option<u32>]) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
         self.outcome.make_room(log, self.plan);
+        let mut values: Vec<Option<Value<'_>>> = Vec::new();
         for row in self.done..log.settled() {
             let event = log.event(row);
             self.numbers.clear();
             self.numbers.extend(self.plan.dimensions.iter().map(|dimension| log.key(&event, dimension.column)));
-            if self.numbers.iter().all(Option::is_none) {
-                continue;
-            }
-            let verdict = match &mut self.place {
-                Place::InProcess(limiter) => limiter.decide(self.plan, &event, &self.numbers)?,
-                #[cfg(feature = "redis")]
-                Place::OnStore(limiter) => limiter.decide(&event, &self.plan.key_texts(log, &self.numbers))?,
+            let asked = match &self.plan.matching {
+                None => Asked::Limits,
+                Some(matching) => {
+                    matching.read(log, &event, &mut values);
+                    matching.ask(&values, &mut self.numbers, &mut self.sets, &mut self.outcome.unknown_tiers)
+                }
             };
-            self.outcome.count(&self.numbers, event.cost, verdict, &self.most);
-            witness(&event, verdict)?;
+            let verdict = match asked {
+                Asked::Rule { rule, action } => Verdict::Rule { rule, action },
+                Asked::Unlimited => Verdict::Unlimited,
+                Asked::Limits if self.numbers.iter().all(Option::is_none) => Verdict::WithoutKey,
+                Asked::Limits => match &mut self.place {
+                    Place::InProcess(limiter) => limiter.decide(self.plan, &event, &self.numbers, &self.sets)?,
+                    #[cfg(feature = "redis")]
+                    Place::OnStore(limiter) => limiter.decide(&event, &self.plan.key_texts(log, &self.numbers))?,
+                },
+            };
+            let verdict = verdict.by_sets(&self.sets);
+            self.outcome.count(&self.numbers, &self.sets, event.cost, verdict, &self.most);
+            witness(&event, verdict, &self.numbers)?;
         }
         self.done = log.settled().max(self.done);
         Ok(())
@@ -160,7 +210,7 @@ impl<'a> Decider<'a> {
 pub(crate) fn decide(
     log: &Log,
     plan: &Plan,
-    witness: impl FnMut(&Event, Verdict) -> Result<(), RunError>,
+    witness: impl FnMut(&Event, Verdict, &[Option<u32>]) -> Result<(), RunError>,
 ) -> Result<Outcome, RunError> {
     let mut decider = Decider::new(plan)?;
     decider.go_on(log, witness)?;

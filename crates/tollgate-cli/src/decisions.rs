@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use tollgate::{Denial, DenialReason};
+use tollgate_policy::Action;
 
 use crate::errors::RunError;
 use crate::events::Event;
@@ -21,7 +22,7 @@ use crate::time;
 ///
 /// Where there is more to a decision than that, `delay_ns,dimension,quota,in_the_way` follow: how
 /// long to wait in a queue, and of a denial the dimension and quota that decide how long to wait,
-/// and all the dimensions that are in the way.
+/// and all the dimensions that are in the way. A rule that decided stands for a quota: `rule 1`.
 pub(crate) struct DecisionsFile<'a> {
     name: String,
     csv: csv::Writer<Box<dyn Write>>,
@@ -49,7 +50,7 @@ impl<'a> DecisionsFile<'a> {
 
     pub(crate) fn add(&mut self, event: &Event, log: &Log, verdict: Verdict) -> Result<(), RunError> {
         self.keys.clear();
-        log.key_texts(event).for_each(|key| self.keys.push(key.map(str::as_bytes)));
+        log.key_texts(event).take(self.plan.dimensions.len()).for_each(|key| self.keys.push(key.map(str::as_bytes)));
         let key = self.keys.each().flatten().collect::<String>();
         let (mut delay, mut dimension, mut quota, mut in_the_way) = Default::default();
         let (allowed, retry_after) = match verdict {
@@ -57,22 +58,28 @@ impl<'a> DecisionsFile<'a> {
                 delay = delay_ns.to_string();
                 ("1", "0".to_owned())
             }
-            Verdict::Denied(denial) => {
-                (dimension, quota, in_the_way) = self.reasons(denial);
+            Verdict::Denied { denial, set } => {
+                (dimension, quota, in_the_way) = self.reasons(denial, set);
                 ("0", denial.retry_after().as_nanos().to_string())
             }
             Verdict::NeverPasses => ("0", String::new()),
+            Verdict::Rule { rule, action } => {
+                quota = format!("rule {}", rule + 1);
+                if action == Action::Admit { ("1", "0".to_owned()) } else { ("0", String::new()) }
+            }
+            Verdict::Unlimited => ("1", "0".to_owned()),
+            Verdict::WithoutKey => return Ok(()),
         };
         let time = time::rfc3339(event.time);
         self.write([&time, &key, allowed, &retry_after], [&delay, &dimension, &quota, &in_the_way])
     }
 
-    fn reasons(&self, denial: Denial) -> (String, String, String) {
+    fn reasons(&self, denial: Denial, set: usize) -> (String, String, String) {
         let decider = &self.plan.dimensions[denial.dimension()];
         let quota = match denial.reason() {
             DenialReason::KeyCap => "key cap".to_owned(),
             DenialReason::Penalty => "penalty".to_owned(),
-            _ => quota_in_words(&decider.quotas[denial.quota()]),
+            _ => quota_in_words(&decider.set(set)[denial.quota()]),
         };
         let all: Vec<&str> = denial.violated().map(|at| self.plan.dimensions[at].name.as_str()).collect();
         (decider.name.clone(), quota, all.join(" + "))

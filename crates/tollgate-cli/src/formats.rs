@@ -20,7 +20,7 @@ use crate::key::Field;
 use headed::{Dialect, Headed};
 use pattern::Pattern;
 use proxy::Proxy;
-pub(crate) use record::{Format, LineParser, Stamp, Wanted};
+pub(crate) use record::{Format, LineParser, MATCH, Stamp, Wanted};
 
 /// How many lines at the start of a file its format is told by.
 const LINES_TO_TELL_BY: usize = 32;

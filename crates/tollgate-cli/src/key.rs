@@ -5,7 +5,7 @@ use core::fmt;
 use core::str::FromStr;
 use std::borrow::Cow;
 
-use crate::clients::Clients;
+use crate::clients::{Clients, columns_of};
 
 /// One value of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,11 +13,34 @@ pub(crate) enum Field {
     Client(Clients),
     /// The IPv6 network of a client, of so many bits.
     Network(u8, Clients),
+    /// The whole address of a client, by which matches find it.
+    Address(Clients),
     User,
     Path,
     Method,
+    Host,
+    Header(Header),
     /// A column by its name.
     Named(String),
+}
+
+/// A header field of requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// With `header.` before it.
+    name: String,
+    /// The columns that it may be in, the likeliest first.
+    columns: Vec<String>,
+}
+
+impl Header {
+    /// The header field that a policy names so.
+    fn named(field: &str) -> Option<Self> {
+        let header = field.strip_prefix("header.").filter(|header| !header.is_empty())?.to_ascii_lowercase();
+        let name = format!("header.{header}");
+        let columns = core::iter::once(name.clone()).chain(columns_of(&header)).collect();
+        Some(Self { name, columns })
+    }
 }
 
 impl FromStr for Field {
@@ -27,11 +50,15 @@ impl FromStr for Field {
         if let Some(bits) = bits_of(text.trim()) {
             return Ok(Self::Network(bits, Clients::default()));
         }
+        if let Some(header) = Header::named(text.trim()) {
+            return Ok(Self::Header(header));
+        }
         Ok(match text.trim() {
             "client" => Self::Client(Clients::default()),
             "user" => Self::User,
             "path" => Self::Path,
             "method" => Self::Method,
+            "host" => Self::Host,
             name => Self::Named(name.strip_prefix("column:").unwrap_or(name).to_owned()),
         })
     }
@@ -55,10 +82,12 @@ impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Network(bits, _) => return write!(f, "client/{bits}"),
-            Self::Client(_) => "client",
+            Self::Client(_) | Self::Address(_) => "client",
             Self::User => "user",
             Self::Path => "path",
             Self::Method => "method",
+            Self::Host => "host",
+            Self::Header(header) => &header.name,
             Self::Named(name) => name,
         })
     }
@@ -77,7 +106,7 @@ impl Field {
     /// The rules by which clients are found, if that is the field.
     pub(crate) const fn clients(&self) -> Option<&Clients> {
         match self {
-            Self::Client(clients) | Self::Network(_, clients) => Some(clients),
+            Self::Client(clients) | Self::Network(_, clients) | Self::Address(clients) => Some(clients),
             _ => None,
         }
     }
@@ -101,7 +130,7 @@ impl Field {
     /// JSON.
     pub(crate) fn column_names(&self) -> Vec<&str> {
         let names: &[&str] = match self {
-            Self::Client(_) | Self::Network(..) => &[
+            Self::Client(_) | Self::Network(..) | Self::Address(_) => &[
                 "client",
                 "client_ip",
                 "clientip",
@@ -172,6 +201,26 @@ impl Field {
                 "http.request.method",
                 "httpRequest.requestMethod",
             ],
+            Self::Host => &[
+                "host",
+                "http_host",
+                "RequestHost",
+                "ClientRequestHost",
+                "cs-host",
+                "cs(Host)",
+                "x-host-header",
+                "authority",
+                ":authority",
+                "vhost",
+                "virtual_host",
+                "domain_name",
+                "request.host",
+                "headers.host",
+                "request.headers.host",
+                "req.headers.host",
+                "url.domain",
+            ],
+            Self::Header(header) => return header.columns.iter().map(String::as_str).collect(),
             Self::Named(name) => return vec![name],
         };
         names.to_vec()
@@ -184,6 +233,7 @@ impl Field {
             Self::Path => value.split(|byte| matches!(byte, b'?' | b'#')).next().map(Cow::Borrowed),
             Self::Client(clients) => Some(clients.key(value, lines)),
             Self::Network(bits, clients) => clients.network(*bits, value, lines),
+            Self::Address(clients) => clients.whole(value, lines),
             _ => Some(value.into()),
         }
     }
@@ -275,7 +325,8 @@ impl KeyText {
         let is_list = || value.is_some_and(|value| memchr::memchr(b',', value).is_some());
         self.is_forwarded |= has_lines || (field.clients().is_some() && is_list());
         match value.map(|value| field.part_of(value, lines)) {
-            // An IPv4 address has no network: a dimension with such a field is not asked for it.
+            // An IPv4 address has no network: a dimension with such a field is not asked for it. A text
+            // that is no address is in no network of a match.
             Some(None) => self.push_none(),
             part => self.push(part.flatten()),
         }
@@ -384,6 +435,19 @@ mod tests {
         assert_eq!(part_of(Field::Named("url".into()), b"/a/b?c=d"), Some(b"/a/b?c=d".to_vec()));
         assert_eq!(part_of(Field::Path, b"10.0.0.1:80"), Some(b"10.0.0.1:80".to_vec()));
         assert_eq!("column:path".parse(), Ok(Field::Named("path".into())));
+    }
+
+    #[test]
+    fn a_header_field_is_in_the_columns_of_its_name() {
+        let field = |name: &str| name.parse::<Field>().unwrap();
+        let plan = field("header.X-Plan");
+        assert_eq!((plan.to_string(), plan.option_name()), ("header.x-plan".into(), "header.x-plan".into()));
+        let expected = ["header.x-plan", "x-plan", "x_plan", "http_x_plan", "cs(x-plan)"];
+        assert_eq!(plan.column_names()[..5], expected);
+        assert!(plan.column_names().contains(&"request.headers.x-plan"));
+        assert_eq!(field("header."), Field::Named("header.".into()));
+        assert_eq!(field("column:host").option_name(), "column:host");
+        assert_eq!(field("host"), Field::Host);
     }
 
     #[test]

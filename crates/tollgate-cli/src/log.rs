@@ -106,7 +106,7 @@ impl Log {
         self.events.key(event, dimension)
     }
 
-    /// The request's keys, one for each dimension.
+    /// The request's keys, one for each column.
     pub(crate) fn key_texts(&self, event: &Event) -> impl Iterator<Item = Option<&str>> {
         self.keys.iter().enumerate().map(|(at, keys)| Some(keys.text(self.key(event, at)? as usize)))
     }

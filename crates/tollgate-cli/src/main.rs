@@ -18,6 +18,7 @@ mod key;
 mod log;
 mod log_clock;
 mod markup;
+mod matching;
 mod number;
 #[cfg(feature = "redis")]
 mod on_store;

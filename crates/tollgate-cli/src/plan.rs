@@ -15,6 +15,7 @@ use crate::key::{self, Field, describe_all};
 #[cfg(feature = "redis")]
 use crate::log::Log;
 use crate::log_clock::Pause;
+use crate::matching::Matching;
 use crate::text::harmless;
 use crate::time::length;
 use crate::words::{human, times};
@@ -32,6 +33,38 @@ pub(crate) struct Dimension {
     pub(crate) penalty: Option<Penalty>,
     /// Where the log has its keys.
     pub(crate) column: usize,
+    /// The other sets of quotas that a request may choose.
+    pub(crate) tiers: Vec<Tier>,
+}
+
+/// A tier of a dimension.
+#[derive(Debug)]
+pub(crate) struct Tier {
+    pub(crate) name: String,
+    /// None if it is unlimited.
+    pub(crate) quotas: Vec<Quota>,
+}
+
+impl Dimension {
+    /// The quotas of a set: 0 are its own, and those of the tiers follow.
+    pub(crate) fn set(&self, set: usize) -> &[Quota] {
+        set.checked_sub(1).map_or(&self.quotas, |tier| &self.tiers[tier].quotas)
+    }
+
+    /// Every set of quotas.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = &[Quota]> {
+        (0..=self.tiers.len()).map(|set| self.set(set))
+    }
+
+    /// Whether a tier has quotas.
+    pub(crate) fn has_limited_tier(&self) -> bool {
+        self.tiers.iter().any(|tier| !tier.quotas.is_empty())
+    }
+
+    /// The name of the tier that has a set of quotas.
+    pub(crate) fn tier_name(&self, set: usize) -> Option<&str> {
+        set.checked_sub(1).map(|tier| self.tiers[tier].name.as_str())
+    }
 }
 
 /// What is replayed.
@@ -40,6 +73,8 @@ pub(crate) struct Plan {
     pub(crate) dimensions: Vec<Dimension>,
     /// The rules by which clients are found.
     pub(crate) clients: Clients,
+    /// Rules, matches and tiers; `None` if there are none.
+    pub(crate) matching: Option<Matching>,
     /// The file, and its name.
     policy: Option<(Policy, String)>,
 }
@@ -61,14 +96,14 @@ impl Plan {
         let penalty = args.penalty.penalty();
         penalty.map_or(Ok(()), |penalty| penalty.validate()).map_err(|error| RunError::Limit(error.into()))?;
         let (name, clients) = (key::describe(&args.keys.key), args.clients.clients()?.unwrap_or_default());
-        let dimension = Dimension { name, key: args.keys.key.clone(), quotas, penalty, column: 0 };
+        let dimension = Dimension { name, key: args.keys.key.clone(), quotas, penalty, column: 0, tiers: Vec::new() };
         Ok(Self::of_dimension(dimension, clients))
     }
 
     /// One dimension, and room for every key of the log.
     pub(crate) fn of_dimension(dimension: Dimension, clients: Clients) -> Self {
         let key = dimension.key.iter().map(|field| field.by(&clients)).collect();
-        Self { dimensions: vec![Dimension { key, ..dimension }], clients, policy: None }
+        Self { dimensions: vec![Dimension { key, ..dimension }], clients, matching: None, policy: None }
     }
 
     /// What a policy file says.
@@ -85,14 +120,31 @@ impl Plan {
     pub(crate) fn of_policy(policy: Policy, name: String) -> Self {
         let clients = Clients::new(policy.client().clone());
         let field = |name: &str| name.parse::<Field>().unwrap_or_else(|never| match never {}).by(&clients);
+        let looked = |name: &str| if name == "client" { Field::Address(clients.clone()) } else { field(name) };
+        let mut matching = Matching::new(&policy, looked);
         let dimensions = policy.dimensions().iter().enumerate().map(|(column, dimension)| Dimension {
             column,
             name: dimension.name().to_owned(),
             key: dimension.key().map(field).collect(),
             quotas: dimension.quotas().to_vec(),
             penalty: dimension.penalty(),
+            tiers: if matching.is_some() { tiers_of(dimension) } else { Vec::new() },
         });
-        Self { dimensions: dimensions.collect(), clients, policy: Some((policy, name)) }
+        let dimensions: Vec<Dimension> = dimensions.collect();
+        let mut keys: Vec<Vec<Field>> = dimensions.iter().map(|dimension| dimension.key.clone()).collect();
+        for looked in matching.iter_mut().flat_map(|matching| &mut matching.looked) {
+            looked.column = column_of(&mut keys, core::slice::from_ref(&looked.field));
+        }
+        Self { dimensions, clients, matching, policy: Some((policy, name)) }
+    }
+
+    /// The keys of each dimension, and then what only matches look at, in the order of their columns.
+    pub(crate) fn keys(&self) -> Vec<Vec<Field>> {
+        let mut keys: Vec<Vec<Field>> = self.dimensions.iter().map(|dimension| dimension.key.clone()).collect();
+        for looked in self.matching.iter().flat_map(|matching| &matching.looked) {
+            column_of(&mut keys, core::slice::from_ref(&looked.field));
+        }
+        keys
     }
 
     /// The limiter of quotas that options ask for: of one dimension, which the log numbers the keys
@@ -117,7 +169,7 @@ impl Plan {
     pub(crate) fn joint(&self) -> Result<JointLimiterBuilder<[u32]>, RunError> {
         if let Some((policy, _)) = &self.policy {
             // A shadow denies nobody, and what it would deny is what is to be told.
-            let builder = policy.builder().map_err(|error| RunError::Options(error.to_string()))?;
+            let builder = policy.builder_of_requests().map_err(|error| RunError::Options(error.to_string()))?;
             return Ok(builder.shadow(false));
         }
         let limiter = JointLimiter::<[u32]>::builder().key_cap(MAX_KEY_CAP);
@@ -163,7 +215,7 @@ impl Plan {
     }
 
     pub(crate) fn quotas(&self) -> impl Iterator<Item = &Quota> {
-        self.dimensions.iter().flat_map(|dimension| &dimension.quotas)
+        self.dimensions.iter().flat_map(Dimension::sets).flatten()
     }
 
     /// What keys are made of: `client or path`.
@@ -172,9 +224,10 @@ impl Plan {
         describe_all(&keys)
     }
 
-    /// How clients are taken, if keys have them: `IPv6 by /64`.
+    /// How clients are taken, if keys or matches have them: `IPv6 by /64`.
     pub(crate) fn clients_in_words(&self) -> Option<String> {
-        let mut fields = self.dimensions.iter().flat_map(|dimension| &dimension.key);
+        let looked = self.matching.iter().flat_map(|matching| &matching.looked).map(|looked| &looked.field);
+        let mut fields = self.dimensions.iter().flat_map(|dimension| &dimension.key).chain(looked);
         fields.any(|field| field.clients().is_some()).then(|| self.clients.address().to_string())
     }
 
@@ -199,6 +252,19 @@ impl Plan {
         };
         harmless(&title)
     }
+}
+
+fn tiers_of(dimension: &tollgate_policy::Dimension) -> Vec<Tier> {
+    let tiers = dimension.tiers().iter();
+    tiers.map(|tier| Tier { name: tier.name().to_owned(), quotas: tier.quotas().to_vec() }).collect()
+}
+
+/// The column of a key; one more if none has it.
+pub(crate) fn column_of(keys: &mut Vec<Vec<Field>>, key: &[Field]) -> usize {
+    keys.iter().position(|other| other == key).unwrap_or_else(|| {
+        keys.push(key.to_vec());
+        keys.len() - 1
+    })
 }
 
 /// The policy in a file, and the name of the file.

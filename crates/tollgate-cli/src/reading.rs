@@ -8,7 +8,7 @@ use crate::args::InputArgs;
 use crate::clients::Clients;
 use crate::errors::{LineError, NothingToDecide, RunError, fields_in_words};
 use crate::filter::{Filter, Selection};
-use crate::formats::Wanted;
+use crate::formats::{MATCH, Wanted};
 use crate::input::Source;
 use crate::key::{Field, describe_all};
 use crate::log::Log;
@@ -44,6 +44,8 @@ impl Ending {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) keys: &'a [Vec<Field>],
+    /// So many of them, the first, are keys. At the others only matches look.
+    pub(crate) needed: usize,
     pub(crate) key_option: &'static str,
     /// The rules by which filters find clients.
     pub(crate) clients: &'a Clients,
@@ -60,11 +62,13 @@ pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut
     let sources = Source::all(&args.files);
     let selection = Selection::new(args.from, args.until, args.filters.clone());
     selection.filters.iter().filter_map(Filter::hint).for_each(|hint| terminal::complain(&hint));
+    let (needed, matched) = asked.keys.split_at(asked.needed);
     let wanted = Wanted {
         format: args.log_format,
         pattern: args.pattern.clone(),
-        key: asked.keys.concat(),
+        key: needed.concat(),
         key_option: asked.key_option,
+        matched: matched.concat(),
         filters: selection.filters.iter().map(|filter| filter.field.by(asked.clients)).collect(),
         time_column: args.time_column.clone(),
         times: TimeOptions { unit: args.time_unit, format: args.time_format.clone(), year: args.year },
@@ -82,7 +86,7 @@ pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut
             lines: log.account.lines,
             sources: sources.iter().map(Source::name).collect(),
             unread: core::mem::take(&mut log.account.unread),
-            key: describe_all(asked.keys),
+            key: describe_all(needed),
             key_option: asked.key_option,
             unnamed,
         })));
@@ -123,7 +127,8 @@ fn never_found(log: &Log, question: &Question<'_>) -> Vec<String> {
     let missing = log.account.never_found.iter().filter_map(|&part| wanted.get(part));
     let words = missing.map(|(field, option)| {
         let field = harmless(&field.to_string());
-        format!("no record has a {field}{}", fields_in_words(&log.account.fields, option))
+        let effect = if *option == MATCH { ", so that no match that looks at it holds" } else { "" };
+        format!("no record has a {field}{effect}{}", fields_in_words(&log.account.fields, option))
     });
     // Two dimensions may have the same field.
     let mut all: Vec<String> = Vec::new();

@@ -8,7 +8,6 @@ use crate::decide::Decider;
 use crate::decisions::DecisionsFile;
 use crate::errors::RunError;
 use crate::events::Event;
-use crate::key::Field;
 use crate::log::Log;
 use crate::outcome::{Answer, Outcome, Verdict};
 use crate::plan::Plan;
@@ -33,15 +32,16 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
     reading::check_ending("--plot", "svg", plot)?;
     reading::check_ending("--html", "html", html)?;
 
-    let keys: Vec<Vec<Field>> = plan.dimensions.iter().map(|dimension| dimension.key.clone()).collect();
+    let keys = plan.keys();
     let asked = Asked {
         keys: &keys,
+        needed: plan.dimensions.len(),
         key_option: plan.key_option(),
         clients: &plan.clients,
         cost_column: args.cost.cost_column.as_deref(),
     };
     let mut beside = Beside::new(&plan);
-    let log = reading::read_beside(&args.input, asked, |log| {
+    let mut log = reading::read_beside(&args.input, asked, |log| {
         // The file of decisions is begun once all is read: a log that turns out not to be in order
         // is decided anew.
         if decisions.is_none() {
@@ -58,6 +58,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
         file.finish()?;
     }
 
+    log.account.lines.without_key += outcome.without_key;
     if outcome.totals.is_all_too_big() {
         too_big::complain(&log, &plan, args.cost.cost_column.as_deref());
     }
@@ -106,7 +107,7 @@ impl<'a> Beside<'a> {
     fn go_on(&mut self, log: &Log, mut witness: impl FnMut(&Event, Verdict) -> Result<(), RunError>) {
         let Ok(decider) = &mut self.decider else { return };
         let answers = &mut self.answers;
-        let went = decider.go_on(log, |event, verdict| {
+        let went = decider.go_on(log, |event, verdict, _| {
             answers.push(verdict.answer());
             witness(event, verdict)
         });

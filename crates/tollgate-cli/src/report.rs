@@ -3,15 +3,20 @@
 pub(crate) mod html;
 pub(crate) mod json;
 
+use std::borrow::Cow;
+
+use tollgate::Quota;
+use tollgate_policy::Action;
+
 use crate::log::Log;
-use crate::outcome::{KeyTally, Outcome};
-use crate::plan::{Plan, quota_in_words};
+use crate::outcome::{DimensionOutcome, KeyTally, Outcome};
+use crate::plan::{Dimension, Plan, quota_in_words};
 use crate::reading::{lines_words, span_words};
 use crate::terminal::Style;
 use crate::text::{harmless, shortened};
 use crate::time::{axis_label, length};
 use crate::timeline::{Bucket, Timeline};
-use crate::words::{count_of, human, percent, put, put_wrapped};
+use crate::words::{count_of, human, percent, put, put_wrapped, times};
 
 /// Everything that the report is made of.
 #[derive(Debug)]
@@ -22,6 +27,32 @@ pub(crate) struct Report<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) top: usize,
     pub(crate) style: Style,
+}
+
+/// A key that was turned away, in one of its tiers.
+#[derive(Debug)]
+struct Worst<'a> {
+    tally: &'a KeyTally,
+    key: &'a str,
+    tier: Option<&'a str>,
+}
+
+impl Worst<'_> {
+    /// The key, with its tier beside it.
+    fn in_words(&self) -> Cow<'_, str> {
+        self.tier.map_or(self.key.into(), |tier| format!("{} (tier {tier})", self.key).into())
+    }
+}
+
+/// Of each quota of a dimension, how many denials it decided, and what it is: `premium: 100 per 1m`.
+fn by_quota(outcome: &DimensionOutcome, dimension: &Dimension) -> Vec<(u64, String)> {
+    let sets = dimension.sets().zip(&outcome.by_quota).enumerate();
+    let of_set = |(set, (quotas, denied))| {
+        let tier = dimension.tier_name(set).map(|tier| format!("{tier}: ")).unwrap_or_default();
+        let rows = core::iter::zip::<&[Quota], &Vec<u64>>(quotas, denied);
+        rows.map(move |(quota, denied)| (*denied, format!("{tier}{}", quota_in_words(quota))))
+    };
+    sets.flat_map(of_set).collect()
 }
 
 /// Columns left of the bars in a chart, for the scale.
@@ -36,6 +67,7 @@ impl Report<'_> {
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         self.totals(&mut out);
+        self.by_rules(&mut out);
         self.denied_by(&mut out);
         for dimension in 0..self.plan.dimensions.len() {
             self.worst_keys(&mut out, dimension);
@@ -66,7 +98,7 @@ impl Report<'_> {
         }
         for (dimension, of) in outcome.dimensions.iter().zip(&plan.dimensions) {
             let hit = dimension.by_key.iter().filter(|key| key.turned_away > 0).count();
-            let (keys, hit) = (count_of(dimension.by_key.len()), count_of(hit));
+            let (keys, hit) = (count_of(dimension.keys().count()), count_of(hit));
             let which = if plan.dimensions.len() > 1 { format!(" ({})", harmless(&of.name)) } else { String::new() };
             let share = percent(hit, keys);
             let denied = match hit {
@@ -79,6 +111,37 @@ impl Report<'_> {
         line("lines", log.account.lines.read, &lines_words(log, &plan.describe_keys()));
         if let Some(clients) = plan.clients_in_words() {
             put_wrapped(out, &format!("  {:<9} {:>12}  ", "clients", ""), &[clients], style.width);
+        }
+    }
+
+    /// What rules decided, and what no limit is for: counts, and what was done to whom.
+    fn decided_before_limits(&self) -> Vec<(u64, &'static str, String)> {
+        let Some(matching) = &self.plan.matching else { return Vec::new() };
+        let done = |action| if action == Action::Admit { "admitted" } else { "denied" };
+        let rules = matching.rules.iter().zip(&self.outcome.by_rule);
+        let rules = rules.map(|((matches, action), count)| (*count, done(*action), matches.clone()));
+        rules.chain([(self.outcome.unlimited, "admitted", "no limit is for them".to_owned())]).collect()
+    }
+
+    /// What to say of values of `tier_by` that name no tier.
+    fn unknown_tiers(&self) -> Option<String> {
+        let unknown = usize::try_from(self.outcome.unknown_tiers).unwrap_or(usize::MAX);
+        let told = format!("a value of `tier_by` named no tier {}: its dimension's own quotas decided", times(unknown));
+        (unknown > 0).then_some(told)
+    }
+
+    fn by_rules(&self, out: &mut String) {
+        let rows = self.decided_before_limits();
+        if !rows.is_empty() {
+            put(out, &format!("\n{}\n", self.style.heading("decided before any limit")));
+        }
+        for (count, done, whom) in rows {
+            let whom = shortened(&harmless(&whom), self.style.width.saturating_sub(24).max(20));
+            put(out, &format!("  {:>9}  {done:<9}  {whom}", human(count)));
+        }
+        if let Some(words) = self.unknown_tiers() {
+            put(out, "");
+            put_wrapped(out, "  ", &[words], self.style.width);
         }
     }
 
@@ -103,8 +166,8 @@ impl Report<'_> {
         };
         for (outcome, dimension) in self.outcome.dimensions.iter().zip(&self.plan.dimensions) {
             row(outcome.decided, Some(outcome.in_the_way), &dimension.name);
-            for (denied, quota) in outcome.by_quota.iter().zip(&dimension.quotas) {
-                row(*denied, None, &format!("  {}", quota_in_words(quota)));
+            for (denied, what) in by_quota(outcome, dimension) {
+                row(denied, None, &format!("  {what}"));
             }
             if dimension.penalty.is_some() {
                 row(outcome.by_penalty, None, "  blocked by the penalty");
@@ -116,14 +179,15 @@ impl Report<'_> {
     }
 
     /// The keys that were turned away, those with the most denials first.
-    fn worst(&self, dimension: usize) -> Vec<(&KeyTally, &str)> {
-        let keys = &self.log.keys[dimension];
-        let by_key = self.outcome.dimensions[dimension].by_key.iter().enumerate();
-        let mut worst: Vec<(&KeyTally, &str)> = by_key
-            .filter(|(_, tally)| tally.turned_away > 0)
-            .map(|(number, tally)| (tally, keys.text(number)))
+    fn worst(&self, dimension: usize) -> Vec<Worst<'_>> {
+        let (keys, of) = (&self.log.keys[dimension], &self.plan.dimensions[dimension]);
+        let by_key = self.outcome.dimensions[dimension].keys().filter(|(_, _, tally)| tally.turned_away > 0);
+        let mut worst: Vec<Worst<'_>> = by_key
+            .map(|(number, set, tally)| Worst { tally, key: keys.text(number), tier: of.tier_name(set) })
             .collect();
-        worst.sort_by(|(a, a_key), (b, b_key)| b.turned_away.cmp(&a.turned_away).then_with(|| a_key.cmp(b_key)));
+        worst.sort_by(|a, b| {
+            b.tally.turned_away.cmp(&a.tally.turned_away).then_with(|| (a.key, a.tier).cmp(&(b.key, b.tier)))
+        });
         worst
     }
 
@@ -138,11 +202,12 @@ impl Report<'_> {
         };
         put(out, &format!("\n{}\n", self.style.heading(&heading)));
         put(out, &format!("  {:>9}  {:>18}  key", "denied", "of its requests"));
-        for (tally, key) in worst.iter().take(self.top) {
+        for of in worst.iter().take(self.top) {
+            let (tally, key) = (of.tally, of.in_words());
             let denied = format!("{:>9}", human(tally.turned_away));
             let requests = human(tally.requests);
             let share = percent(tally.turned_away, tally.requests);
-            let key = shortened(&harmless(key), self.style.width.saturating_sub(33).max(20));
+            let key = shortened(&harmless(&key), self.style.width.saturating_sub(33).max(20));
             put(out, &format!("  {}  {requests:>9}  {share:>7}  {key}", self.style.denied(&denied)));
         }
         let left = worst.len().saturating_sub(self.top);

@@ -41,6 +41,7 @@ impl Timeline {
                 Answer::Admitted => bucket.admitted += 1,
                 Answer::Denied => bucket.denied += 1,
                 Answer::TooBig => bucket.too_big += 1,
+                Answer::WithoutKey => {}
             }
         }
     }

@@ -59,6 +59,12 @@ impl Match {
         of_field.flat_map(|condition| &condition.values).map(|value| &**value)
     }
 
+    /// The file that has the values of a field, if it is not the policy.
+    #[must_use]
+    pub fn file(&self, field: &str) -> Option<&Path> {
+        self.conditions.iter().find(|condition| *condition.field == *field)?.file.as_deref()
+    }
+
     /// The files that have values.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.conditions.iter().filter_map(|condition| condition.file.as_deref())

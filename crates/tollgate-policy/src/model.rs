@@ -114,22 +114,29 @@ impl Policy {
         self.builder_of_requests()
     }
 
-    /// Starts a limiter for [`RequestLimiter::new`](crate::RequestLimiter::new). Most programs take a
-    /// [`request_limiter`](Self::request_limiter); this is for one that restores a snapshot.
+    /// Starts a limiter that is asked as a [`Matcher`](crate::Matcher) says: with all dimensions and
+    /// all tiers that have quotas, and keys of any type. Most programs take a
+    /// [`request_limiter`](Self::request_limiter).
     ///
     /// ```
-    /// use tollgate_policy::{Key, Policy};
+    /// use tollgate_policy::{Choice, Matcher, Policy};
     ///
-    /// let text = "[[dimension]]\nname = \"user\"\nmatch = { path = \"/\" }\nquota = [{ limit = 5, per = \"1m\" }]";
-    /// let policy = Policy::from_toml(text)?;
-    /// assert!(policy.builder_of_requests::<[Key]>().is_ok());
-    /// assert!(policy.builder::<[Key]>().is_err(), "it would not heed the match");
-    /// # Ok::<(), tollgate_policy::PolicyError>(())
+    /// let policy = Policy::from_toml(r#"
+    ///     [[dimension]]
+    ///     name = "user"
+    ///     quota = [{ limit = 5, per = "1m" }]
+    ///     match = { path = "/login" }
+    /// "#)?;
+    /// let (limiter, matcher) = (policy.builder_of_requests::<[u32]>()?.build()?, Matcher::new(&policy));
+    /// let values = [Some("alice".into()), Some("/login".into())];
+    /// assert_eq!(matcher.choice(0, &values), Choice::Own);
+    /// assert!(limiter.try_acquire(&[Some(7)])?.is_admitted());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`BuilderError::ForStore`] when the policy has a [`[store]`](Self::store).
+    /// [`BuilderError`] when the policy has a [`[store]`](Self::store).
     pub fn builder_of_requests<D: Dimensions + ?Sized>(&self) -> Result<JointLimiterBuilder<D>, BuilderError> {
         self.check_in_process()?;
         let mut builder = JointLimiter::<D>::builder();

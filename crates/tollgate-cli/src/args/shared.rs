@@ -95,8 +95,8 @@ pub(crate) struct OutputArgs {
 /// What requests are told apart by.
 #[derive(Debug, Args)]
 pub(crate) struct KeyArgs {
-    /// What the limit is per: client, user, path, method, a column's name, or several with commas
-    /// between. `column:NAME` is the column NAME even where NAME is one of those words. Policies
+    /// What the limit is per: client, user, path, method, host, header.NAME for a header field, a
+    /// column's name, or several with commas between. `column:NAME` is the column NAME even where NAME is one of those words. Policies
     /// have keys of their own
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',', default_value = "client")]
     #[arg(value_parser = parse_field)]

@@ -1,7 +1,6 @@
 //! The most that was let through in any window.
 
 use crate::events::Event;
-use crate::log::Log;
 use crate::plan::Plan;
 use crate::time::Nanos;
 
@@ -26,13 +25,11 @@ impl Granted {
         Self { permits: vec![Vec::new(); columns.len()], columns }
     }
 
-    /// Adds what an admitted request was granted, at the time at which it passes.
-    pub(super) fn add(&mut self, log: &Log, event: &Event, delay_ns: u64) {
+    /// Adds what an admitted request with these keys was granted, at the time at which it passes.
+    pub(super) fn add(&mut self, keys: &[Option<u32>], event: &Event, delay_ns: u64) {
         let passes = event.time.saturating_add_unsigned(delay_ns);
-        for (&column, permits) in self.columns.iter().zip(&mut self.permits) {
-            if let Some(key) = log.key(event, column) {
-                permits.push((key, passes, event.cost));
-            }
+        for (key, permits) in keys.iter().zip(&mut self.permits) {
+            permits.extend(key.map(|key| (key, passes, event.cost)));
         }
     }
 

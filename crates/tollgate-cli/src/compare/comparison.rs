@@ -37,11 +37,7 @@ impl Comparison<'_> {
 
 impl Finish {
     pub(super) fn keys(&self) -> usize {
-        self.outcome
-            .dimensions
-            .iter()
-            .map(|dimension| dimension.by_key.iter().filter(|key| key.requests > 0).count())
-            .sum()
+        self.outcome.dimensions.iter().map(|dimension| dimension.keys().count()).sum()
     }
 
     pub(super) fn keys_denied(&self) -> usize {

@@ -9,7 +9,7 @@ use crate::args::CompareArgs;
 use crate::errors::RunError;
 use crate::fields::{self, is_special, option};
 use crate::key::{self, Field};
-use crate::plan::{Dimension, Plan, quota_in_words};
+use crate::plan::{Dimension, Plan, column_of, quota_in_words};
 use crate::text::harmless;
 
 #[derive(Debug)]
@@ -29,7 +29,8 @@ pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
                 let quota = quota(args, algorithm, limit, per)?;
                 let name = format!("{}: {}", algorithm.name(), quota_in_words(&quota));
                 let (title, key) = (key::describe(&args.keys.key), args.keys.key.clone());
-                let dimension = Dimension { name: title, key, quotas: vec![quota], penalty: None, column: 0 };
+                let dimension =
+                    Dimension { name: title, key, quotas: vec![quota], penalty: None, column: 0, tiers: Vec::new() };
                 contenders
                     .push(Contender { name, plan: Plan::of_dimension(dimension, clients.clone().unwrap_or_default()) });
             }
@@ -84,14 +85,17 @@ fn quota(args: &CompareArgs, algorithm: Algorithm, limit: u32, per: Duration) ->
 }
 
 /// Has the log read once for all of them: each kind of key has one column, which every dimension
-/// with such keys looks at.
-pub(super) fn share_keys(contenders: &mut [Contender]) -> Vec<Vec<Field>> {
+/// with such keys looks at. The columns at which only matches look come after those of keys, which are
+/// so many.
+pub(super) fn share_keys(contenders: &mut [Contender]) -> (Vec<Vec<Field>>, usize) {
     let mut keys: Vec<Vec<Field>> = Vec::new();
     for dimension in contenders.iter_mut().flat_map(|contender| &mut contender.plan.dimensions) {
-        dimension.column = keys.iter().position(|key| *key == dimension.key).unwrap_or_else(|| {
-            keys.push(dimension.key.clone());
-            keys.len() - 1
-        });
+        dimension.column = column_of(&mut keys, &dimension.key);
     }
-    keys
+    let needed = keys.len();
+    let matching = contenders.iter_mut().filter_map(|contender| contender.plan.matching.as_mut());
+    for looked in matching.flat_map(|matching| &mut matching.looked) {
+        looked.column = column_of(&mut keys, core::slice::from_ref(&looked.field));
+    }
+    (keys, needed)
 }

@@ -7,7 +7,7 @@ use super::contenders::Contender;
 use crate::key::describe_all;
 use crate::plan::quota_in_words;
 use crate::reading::{lines_words, span_words};
-use crate::report::json::log;
+use crate::report::json::{log, rules};
 use crate::text::harmless;
 use crate::time::length;
 use crate::words::{count_of, human, percent, put, put_wrapped};
@@ -59,6 +59,14 @@ impl Comparison<'_> {
             let (delayed, longest) = (finish.outcome.delayed, rounded(finish.outcome.longest_delay_ns));
             put(out, &format!("  and {} delayed, by at most {longest}", human(delayed)));
         }
+        if let Some(matching) = &contender.plan.matching {
+            let (admitted, denied) = finish.outcome.by_rules(matching);
+            let unlimited = finish.outcome.unlimited;
+            let counts = [(admitted, "admitted by rules"), (denied, "denied by rules"), (unlimited, "without a limit")];
+            for (count, what) in counts.iter().filter(|(count, _)| *count > 0) {
+                put(out, &format!("  of all, {} {what}", human(*count)));
+            }
+        }
     }
 
     pub(super) fn json(&self) -> Value {
@@ -82,6 +90,8 @@ impl Comparison<'_> {
             "admitted": totals.admitted,
             "denied": totals.denied,
             "too_big": totals.never_pass,
+            "rules": rules(&contender.plan, &finish.outcome),
+            "without_a_limit": finish.outcome.unlimited,
             "keys": finish.keys(),
             "keys_denied": finish.keys_denied(),
             "bursts": bursts.collect::<Vec<_>>(),

@@ -1,6 +1,6 @@
 //! Where the parts of a request are among the columns of a log.
 
-use super::record::{Wanted, named};
+use super::record::{MATCH, Wanted, named};
 use crate::errors::FileError;
 use crate::key::{Field, KeyText};
 
@@ -16,7 +16,8 @@ pub(super) struct Columns {
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) field: Field,
-    pub(super) at: usize,
+    /// `None` if there is none, and only matches look at it.
+    pub(super) at: Option<usize>,
     /// The column with the header field of proxies.
     pub(super) forwarded: Option<usize>,
 }
@@ -35,8 +36,10 @@ impl Columns {
             let at = column(&field.column_names(), there).or(forwarded);
             let wanted =
                 || if option == "--where" { format!("field {field} of --where") } else { format!("key {field}") };
-            let at = at.ok_or_else(|| no_column(wanted(), option, there))?;
-            key.push(Part { field: field.clone(), at, forwarded: forwarded.filter(|it| *it != at) });
+            if at.is_none() && option != MATCH {
+                return Err(no_column(wanted(), option, there));
+            }
+            key.push(Part { field: field.clone(), at, forwarded: forwarded.filter(|it| Some(*it) != at) });
         }
         let missing = |name| no_column(named("cost", Some(name)), "--cost-column", there);
         let cost = wanted.cost_column.as_deref();
@@ -48,7 +51,7 @@ impl Columns {
     pub(super) fn push<'a>(&self, key: &mut KeyText, value: impl Fn(usize) -> Option<&'a [u8]>) {
         for Part { field, at, forwarded } in &self.key {
             let line = forwarded.and_then(&value);
-            key.push_part(field, value(*at), line.as_slice());
+            key.push_part(field, at.and_then(&value), line.as_slice());
         }
     }
 }

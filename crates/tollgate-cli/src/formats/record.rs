@@ -43,12 +43,17 @@ pub(crate) struct Wanted {
     pub(crate) key: Vec<Field>,
     /// What says the key.
     pub(crate) key_option: &'static str,
-    /// What filters look at, after the key.
+    /// What matches look at, after the key. A log may lack it.
+    pub(crate) matched: Vec<Field>,
+    /// What filters look at, after that.
     pub(crate) filters: Vec<Field>,
     pub(crate) time_column: Option<String>,
     pub(crate) times: TimeOptions,
     pub(crate) cost_column: Option<String>,
 }
+
+/// What asks for what matches look at.
+pub(crate) const MATCH: &str = "`match` in the policy";
 
 /// When a request came and what it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,16 +76,18 @@ pub(crate) trait LineParser {
 
 impl Wanted {
     pub(super) fn nothing() -> Self {
-        let (key, filters) = (Vec::new(), Vec::new());
+        let (key, matched, filters) = (Vec::new(), Vec::new(), Vec::new());
         let times = TimeOptions::default();
         let (format, pattern) = (None, None);
-        Self { format, pattern, key, key_option: "--key", filters, time_column: None, times, cost_column: None }
+        let (key_option, time_column, cost_column) = ("--key", None, None);
+        Self { format, pattern, key, key_option, matched, filters, time_column, times, cost_column }
     }
 
     /// Every value of a record that is asked for, in the order to be pushed, and what asks for it.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (&Field, &'static str)> {
         let key = self.key.iter().map(|field| (field, self.key_option));
-        key.chain(self.filters.iter().map(|field| (field, "--where")))
+        let matched = self.matched.iter().map(|field| (field, MATCH));
+        key.chain(matched).chain(self.filters.iter().map(|field| (field, "--where")))
     }
 }
 

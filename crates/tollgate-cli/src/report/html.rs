@@ -1,10 +1,9 @@
 //! The report as a page, to be sent to others.
 
-use super::Report;
+use super::{Report, by_quota};
 use crate::chart::Chart;
 use crate::outcome::KeyTally;
 use crate::page::{Cell, Page};
-use crate::plan::quota_in_words;
 use crate::reading::{lines_words, span_words};
 use crate::text::{harmless, shortened};
 use crate::time::length;
@@ -16,6 +15,7 @@ impl Report<'_> {
         page.lead(&self.in_a_sentence());
         self.totals_table(&mut page);
         page.charts(charts);
+        self.rules_table(&mut page);
         self.denied_by_table(&mut page);
         for dimension in 0..self.plan.dimensions.len() {
             self.worst_table(&mut page, dimension);
@@ -56,7 +56,7 @@ impl Report<'_> {
         }
         for (at, (outcome, dimension)) in self.outcome.dimensions.iter().zip(&self.plan.dimensions).enumerate() {
             let of = if self.plan.dimensions.len() > 1 { format!(" of {}", dimension.name) } else { String::new() };
-            let keys = count_of(outcome.by_key.len());
+            let keys = count_of(outcome.keys().count());
             rows.push(row(&format!("keys{of}"), keys, None, String::new()));
             rows.push(row(
                 &format!("keys{of} denied at least once"),
@@ -70,6 +70,21 @@ impl Report<'_> {
         page.table("totals", &[":", "count", "share", ":"], &rows);
     }
 
+    fn rules_table(&self, page: &mut Page) {
+        let requests = self.outcome.totals.requests();
+        let row = |(count, done, whom): (u64, &str, String)| {
+            vec![Cell::Text(whom), Cell::Text(done.to_owned()), Cell::Count(count), Cell::Share(count, requests)]
+        };
+        let rows: Vec<Vec<Cell>> = self.decided_before_limits().into_iter().map(row).collect();
+        if !rows.is_empty() {
+            page.heading("Decided before any limit");
+            page.table("rules", &[":match", ":done", "requests", "share"], &rows);
+        }
+        if let Some(words) = self.unknown_tiers() {
+            page.note(&words);
+        }
+    }
+
     fn denied_by_table(&self, page: &mut Page) {
         if !self.has_several_to_tell_apart() {
             return;
@@ -80,8 +95,8 @@ impl Report<'_> {
             let mut row = |what: String, count| {
                 rows.push(vec![Cell::Text(dimension.name.clone()), Cell::Text(what), Cell::Count(count)]);
             };
-            for (denied, quota) in outcome.by_quota.iter().zip(&dimension.quotas) {
-                row(quota_in_words(quota), *denied);
+            for (denied, what) in by_quota(outcome, dimension) {
+                row(what, denied);
             }
             if dimension.penalty.is_some() {
                 row("blocked by the penalty".to_owned(), outcome.by_penalty);
@@ -97,7 +112,7 @@ impl Report<'_> {
         let worst = self.worst(dimension);
         let several = self.plan.dimensions.len() > 1;
         let name = several.then(|| self.plan.dimensions[dimension].name.as_str());
-        let rows = worst.iter().map(|(tally, key)| (*key, **tally));
+        let rows = worst.iter().map(|of| (of.in_words(), *of.tally));
         worst_keys(page, name, rows.take(self.top), worst.len());
     }
 }
@@ -106,16 +121,16 @@ impl Report<'_> {
 const LONGEST_KEY: usize = 200;
 
 /// The keys with the most denials.
-pub(crate) fn worst_keys<'a>(
+pub(crate) fn worst_keys(
     page: &mut Page,
     of: Option<&str>,
-    keys: impl Iterator<Item = (&'a str, KeyTally)>,
+    keys: impl Iterator<Item = (impl AsRef<str>, KeyTally)>,
     all: usize,
 ) {
     let rows: Vec<Vec<Cell>> = keys
         .map(|(key, tally)| {
             let (denied, requests) = (tally.turned_away, tally.requests);
-            let key = shortened(&harmless(key), LONGEST_KEY);
+            let key = shortened(&harmless(key.as_ref()), LONGEST_KEY);
             vec![Cell::Text(key), Cell::Count(denied), Cell::Count(requests), Cell::Share(denied, requests)]
         })
         .collect();

@@ -1,11 +1,13 @@
 //! The report as one JSON object, for programs.
 
 use serde_json::{Value, json};
+use tollgate_policy::Action;
 
-use super::Report;
+use super::{Report, Worst};
 use crate::key::Field;
 use crate::log::Log;
-use crate::plan::quota_in_words;
+use crate::outcome::Outcome;
+use crate::plan::{Plan, quota_in_words};
 use crate::time::rfc3339;
 
 impl Report<'_> {
@@ -14,11 +16,16 @@ impl Report<'_> {
         let totals = &outcome.totals;
         let dimensions = plan.dimensions.iter().zip(&outcome.dimensions).enumerate().map(|(at, (dimension, of))| {
             let worst = self.worst(at);
-            let quotas = dimension.quotas.iter().zip(&of.by_quota);
+            let quotas = |set: usize| {
+                let quotas = dimension.set(set).iter().zip(&of.by_quota[set]);
+                let quota = |(quota, denied)| json!({ "quota": quota_in_words(quota), "denied": denied });
+                quotas.map(quota).collect::<Vec<_>>()
+            };
+            let tiers = dimension.tiers.iter().enumerate();
             json!({
                 "name": dimension.name,
                 "key": dimension.key.iter().map(Field::to_string).collect::<Vec<_>>(),
-                "keys": of.by_key.len(),
+                "keys": of.keys().count(),
                 "keys_denied": worst.len(),
                 "keys_too_big": of.by_key.iter().filter(|key| key.too_big > 0).count(),
                 "denied": of.decided,
@@ -26,12 +33,11 @@ impl Report<'_> {
                 "in_the_way": of.in_the_way,
                 "denied_at_key_cap": of.at_key_cap,
                 "denied_by_penalty": of.by_penalty,
-                "quotas": quotas.map(|(quota, denied)| json!({
-                    "quota": quota_in_words(quota), "denied": denied,
+                "quotas": quotas(0),
+                "tiers": tiers.map(|(at, tier)| json!({
+                    "name": tier.name, "unlimited": tier.quotas.is_empty(), "quotas": quotas(at + 1),
                 })).collect::<Vec<_>>(),
-                "worst_keys": worst.iter().take(self.top).map(|(tally, key)| json!({
-                    "key": key, "requests": tally.requests, "denied": tally.turned_away,
-                })).collect::<Vec<_>>(),
+                "worst_keys": worst.iter().take(self.top).map(worst_key).collect::<Vec<_>>(),
             })
         });
         json!({
@@ -44,6 +50,9 @@ impl Report<'_> {
             "too_big": totals.never_pass,
             "delayed": outcome.delayed,
             "longest_delay_ns": outcome.longest_delay_ns,
+            "rules": rules(plan, outcome),
+            "without_a_limit": outcome.unlimited,
+            "unknown_tiers": outcome.unknown_tiers,
             "dimensions": dimensions.collect::<Vec<_>>(),
             "timeline": {
                 "start": rfc3339(timeline.start),
@@ -54,6 +63,25 @@ impl Report<'_> {
             },
         })
     }
+}
+
+fn worst_key(of: &Worst<'_>) -> Value {
+    let mut row = json!({ "key": of.key, "requests": of.tally.requests, "denied": of.tally.turned_away });
+    if let Some(tier) = of.tier {
+        row["tier"] = tier.into();
+    }
+    row
+}
+
+/// The rules of a policy, and how many requests each decided.
+pub(crate) fn rules(plan: &Plan, outcome: &Outcome) -> Vec<Value> {
+    let rules = plan.matching.iter().flat_map(|matching| &matching.rules).zip(&outcome.by_rule);
+    let rule = |((matches, action), count): (&(String, Action), &u64)| {
+        json!({
+            "match": matches, "action": action.to_string(), "requests": count,
+        })
+    };
+    rules.map(rule).collect()
 }
 
 /// What was read.

@@ -65,7 +65,7 @@ pub(super) fn choose(
         let policy = policy_of(key, &quotas, log.keys[0].len())?;
         let body = policy.to_string();
         let plan = Plan::of_policy(policy, "the suggested policy".to_owned());
-        let outcome = decide(log, &plan, |_, _| Ok(()))?;
+        let outcome = decide(log, &plan, |_, _, _| Ok(()))?;
         let mut chosen = Chosen { text: String::new(), share, quotas, outcome };
         let enough = match of {
             Of::Requests => share.allows(chosen.outcome.totals.denied, requests),

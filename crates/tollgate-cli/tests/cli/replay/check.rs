@@ -158,3 +158,163 @@ fn a_store_is_told_without_its_secret() {
     let told = &report["policies"][0];
     assert_eq!((&told["store"], &told["while_the_store_is_away"]), (&json!("redis://db:6379"), &json!(away)));
 }
+
+const RULES: &str = r#"
+network_limits = false
+
+[client]
+trusted_proxies = ["10.0.0.0/8"]
+
+[[rule]]
+match = { path = "/health" }
+action = "admit"
+
+[[rule]]
+match = { client = ["192.0.2.0/24"] }
+action = "admit"
+
+[[rule]]
+match = { path = "/health", method = "GET" }
+action = "deny"
+
+[[rule]]
+match = { client = "192.0.2.7" }
+action = "deny"
+
+[[dimension]]
+name = "login"
+key = ["client"]
+match = { path = "/login", method = ["POST", "PUT"] }
+quota = [{ limit = 5, per = "1m" }]
+tier_by = "header.x-plan"
+
+[[dimension.tier]]
+name = "premium"
+quota = [{ limit = 600, per = "1m" }, { limit = 10, per = "1s" }]
+
+[[dimension.tier]]
+name = "internal"
+match = { client = "172.16.0.0/12" }
+unlimited = true
+
+[[dimension.tier]]
+name = "office"
+match = { client = "172.16.7.0/24" }
+quota = [{ limit = 7, per = "1m" }]
+
+[[dimension.tier]]
+name = "health"
+match = { path = "/health" }
+quota = [{ limit = 8, per = "1m" }]
+
+[[dimension.tier]]
+name = "free"
+match = { header.x-plan = ["free", "gold"] }
+quota = [{ limit = 4, per = "1m" }]
+
+[[dimension.tier]]
+name = "gold"
+quota = [{ limit = 9, per = "1m" }]
+"#;
+
+#[test]
+fn each_rule_dimension_and_tier_is_told_in_a_sentence_and_whether_it_ever_decides() {
+    let scratch = Scratch::new("check-rules");
+    let policy = scratch.with("p.toml", RULES);
+    let output = check(&[&policy]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    let expected = "good, 1 dimension
+  requests with path /health are admitted without a limit
+  clients in 192.0.2.0/24 are admitted without a limit
+  requests with method GET and path /health are denied
+    never decides: rule 1 is for all of them; leave it out, or put it first
+  clients in 192.0.2.7 are denied
+    never decides: rule 2 is for all of them; leave it out, or put it first
+  login: for each client (IPv6 by /64; behind 10.0.0.0/8, by x-forwarded-for) of requests with method POST or PUT and path /login
+    at most 5 in any 1m
+    tier premium: requests whose header x-plan is premium
+      at most 600 in any 1m
+        never decides: 10 per 1s is tighter; leave it out
+      at most 10 in any 1s
+    tier internal: clients in 172.16.0.0/12 are not limited
+    tier office: clients in 172.16.7.0/24
+      is never chosen: tier internal is for all of them; leave it out
+      at most 7 in any 1m
+    tier health: requests with path /health
+      is never chosen: rule 1 is for all of them; leave it out
+      at most 8 in any 1m
+    tier free: requests whose header x-plan is free or gold
+      at most 4 in any 1m
+    tier gold: requests whose header x-plan is gold
+      is never chosen: tier free is for all of them; leave it out
+      at most 9 in any 1m
+    requests whose header x-plan names no tier have the quotas of the dimension
+";
+    assert_eq!(text(&output.stdout), format!("{policy}: {expected}"));
+
+    let report: Value = serde_json::from_slice(&check(&["--format", "json", &policy]).stdout).unwrap();
+    let told = &report["policies"][0];
+    let rule = json!({ "match": "client 192.0.2.7", "action": "deny", "never_decides_behind": "rule 2" });
+    assert_eq!((&told["rules"][3], &told["rules"][1]["never_decides_behind"]), (&rule, &Value::Null));
+    let login = &told["dimensions"][0];
+    assert_eq!(
+        (&login["match"], &login["tier_by"]),
+        (&json!("method POST or PUT, path /login"), &json!("header.x-plan"))
+    );
+    assert_eq!(login["tiers"][2]["never_chosen_behind"], json!("tier internal"));
+    assert_eq!(login["tiers"][0]["quotas"][0]["never_decides_beside"], json!("10 per 1s"));
+    assert_eq!(login["tiers"][1]["unlimited"], json!(true));
+}
+
+#[test]
+fn a_quota_that_another_dimension_implies_is_told() {
+    let scratch = Scratch::new("check-implied");
+    let dimension = |name: &str, fields: &str, limit: u32, per: &str| {
+        format!(
+            "[[dimension]]\nname = \"{name}\"\nkey = [\"user\"]\n{fields}\nquota = [{{ limit = {limit}, per = \"{per}\" }}]\n"
+        )
+    };
+    let told = |dimensions: [String; 2]| text(&check(&[&scratch.with("p.toml", dimensions.concat())]).stdout);
+    let wide = dimension("all", "", 10, "1m");
+    let implied = told([wide.clone(), dimension("login", "match = { path = \"/login\" }", 10, "30s")]);
+    assert!(
+        implied.ends_with(
+            "    at most 10 in any 30s\n      never decides: 10 per 1m of all denies as much; leave it out\n"
+        ),
+        "{implied}"
+    );
+    for other in [
+        dimension("login", "match = { path = \"/login\" }", 9, "30s"),
+        dimension("login", "match = { path = \"/login\" }", 10, "2m"),
+        dimension("login", "match = { path = \"/login\" }", 10, "30s").replace("user", "client"),
+    ] {
+        let told = told([wide.clone(), other]);
+        assert!(!told.contains("never decides"), "{told}");
+    }
+    // One that is asked of less implies nothing of the rest.
+    let narrow = dimension("all", "match = { path = \"/\" }", 10, "1m");
+    let told_of = told([narrow, dimension("login", "", 10, "30s")]);
+    assert!(!told_of.contains("never decides"), "{told_of}");
+    let never = told([
+        format!("[[rule]]\nmatch = {{ path = \"/login\" }}\naction = \"admit\"\n{wide}"),
+        dimension("login", "match = { path = \"/login\" }", 9, "30s"),
+    ]);
+    assert!(never.contains("    is never asked: rule 1 is for all of them; leave it out\n"), "{never}");
+}
+
+#[test]
+fn what_a_store_does_not_keep_is_told() {
+    let scratch = Scratch::new("check-not-kept");
+    let policy = scratch.with(
+        "p.toml",
+        "shadow = true\n[store]\nurl = \"redis://db:6379\"\nsecret = { env = \"S\" }\n[[dimension]]\nname = \"client\"\n\
+         quota = [{ limit = 8, per = \"1s\" }]\npenalty = { denials = 3, within = \"1m\", blocked_for = \"1h\" }\n",
+    );
+    let output = check(&[&policy]);
+    let told = text(&output.stdout) + &text(&output.stderr);
+    let parts: &[&str] = match cfg!(feature = "redis") {
+        true => &["a store keeps no `penalty`"],
+        false => &["a store keeps no penalty", "a store keeps no shadow mode"],
+    };
+    assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+}

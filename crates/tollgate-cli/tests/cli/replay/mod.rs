@@ -16,6 +16,7 @@ mod pages;
 mod pages_drawn;
 mod penalty;
 mod policy;
+mod rules;
 mod selection;
 mod suggest;
 mod support;

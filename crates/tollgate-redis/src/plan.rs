@@ -317,7 +317,8 @@ mod tests {
         assert_eq!(windows(Calendar::Day, Zone::UTC, Duration::ZERO), [0, 0, 1, 2].map(|days| day * days));
         let quota = Quota::calendar(5, Calendar::Month, Zone::UTC);
         let shared = Shared { prefix: "tollgate", tag: None };
-        let dimension = &plan(vec![("api".to_owned(), vec![quota])], shared).unwrap()[0];
+        let dimension =
+            &plan(vec![Given { name: "api".to_owned(), tier: None, quotas: vec![quota] }], shared).unwrap()[0];
         let numbers = month.map(|time| Argument::Number(time.as_secs() * 1_000_000));
         let arguments = [[Argument::Word("M"), Argument::Number(5)].as_slice(), &numbers].concat();
         assert_eq!(dimension.arguments(day * 40).collect::<Vec<_>>(), arguments);

@@ -5,6 +5,7 @@ mod browser;
 mod check;
 mod clients;
 mod compare;
+mod corpus;
 mod decisions;
 mod json_logs;
 mod logs;

@@ -173,6 +173,9 @@ pub(crate) fn in_words(name: &str, policy: &Policy, is_address: impl Fn(&str) ->
         let of = if matches.is_any() { String::new() } else { format!(" of {}", Requests::of(matches)) };
         let what = format!("{}: for each {key}{clients}{of}", dimension.name());
         put(&mut out, &format!("  {}", harmless(&what)));
+        if dimension.shadow() {
+            put(&mut out, "    in shadow mode: what it would deny is admitted");
+        }
         if let Some(rule) = hidden::dimension_behind(policy, dimension) {
             put(&mut out, &format!("    is never asked: rule {} is for all of them; leave it out", rule + 1));
         }
@@ -331,6 +334,7 @@ fn file_json(name: &str, checked: &Checked) -> Value {
                     "name": dimension.name(),
                     "key": dimension.key().collect::<Vec<_>>(),
                     "match": dimension.matches().to_string(),
+                    "shadow": dimension.shadow(),
                     "never_asked_behind": behind(hidden::dimension_behind(policy, dimension)),
                     "quotas": quotas(dimension.quotas()),
                     "never_decide_behind": of_others.flatten().map(|(name, _)| name).collect::<Vec<_>>(),

@@ -291,6 +291,10 @@ fn a_quota_that_another_dimension_implies_is_told() {
         let told = told([wide.clone(), other]);
         assert!(!told.contains("never decides"), "{told}");
     }
+    // One in shadow mode denies nothing.
+    let shadowed = told([dimension("all", "shadow = true", 10, "1m"), dimension("login", "", 10, "30s")]);
+    assert!(!shadowed.contains("never decides"), "{shadowed}");
+    assert!(shadowed.contains("for each user\n    in shadow mode: what it would deny is admitted\n"), "{shadowed}");
     // One that is asked of less implies nothing of the rest.
     let narrow = dimension("all", "match = { path = \"/\" }", 10, "1m");
     let told_of = told([narrow, dimension("login", "", 10, "30s")]);

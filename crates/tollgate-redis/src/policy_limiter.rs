@@ -50,7 +50,7 @@ enum Place<D: ?Sized, C> {
     OnStore(Arc<RedisJointLimiter>),
 }
 
-impl<D: Dimensions> PolicyLimiter<D> {
+impl<D: Dimensions + ?Sized> PolicyLimiter<D> {
     /// The limiter of this policy. Nothing is sent to a store before the first request.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ impl<D: ?Sized, C> From<JointLimiter<D, C>> for PolicyLimiter<D, C> {
 /// async fn admits(limiter: &RequestLimiter<PolicyLimiter<[Key]>>, user: &str) -> Result<bool, AcquireError> {
 ///     match limiter.ask(vec![Some(user.to_owned().into())]) {
 ///         Asked::Admitted { .. } => Ok(true),
-///         Asked::Limits(keys) => limiter.limiter().try_acquire(keys).await.map(|()| true),
+///         Asked::Limits(keys) => limiter.limiter().try_acquire(&keys[..]).await.map(|()| true),
 ///         _ => Ok(false),
 ///     }
 /// }

@@ -126,7 +126,7 @@ fn put_part(part: &(impl StoreKey + ?Sized), bytes: &mut Vec<u8>) {
 }
 
 /// The keys of a request for the dimensions of a store: a tuple of one to eight, each a
-/// [`StoreKey`], an `Option` of one, or [`Absent`]; or a `Vec` of these. A dimension without a key is
+/// [`StoreKey`], an `Option` of one, or [`Absent`]; or a `Vec` or a slice of these. A dimension without a key is
 /// not asked.
 ///
 /// This trait is sealed: only these implement it.
@@ -191,14 +191,25 @@ impl Part for Absent {
 }
 
 impl<K: Part> sealed::Sealed for Vec<K> {}
+impl<K: Part> sealed::Sealed for &[K] {}
 
-impl<K: Part> StoreKeys for Vec<K> {
+impl<K: Part> StoreKeys for &[K] {
     fn bytes(&self) -> Vec<Option<Vec<u8>>> {
         self.iter().map(Part::bytes).collect()
     }
 
     fn tier(&self, dimension: usize) -> Option<usize> {
         self.get(dimension)?.tier()
+    }
+}
+
+impl<K: Part> StoreKeys for Vec<K> {
+    fn bytes(&self) -> Vec<Option<Vec<u8>>> {
+        StoreKeys::bytes(&self.as_slice())
+    }
+
+    fn tier(&self, dimension: usize) -> Option<usize> {
+        StoreKeys::tier(&self.as_slice(), dimension)
     }
 }
 

@@ -40,9 +40,6 @@ impl Place {
     fn new(plan: &Plan) -> Result<Self, RunError> {
         match plan.on_store() {
             None => Ok(Self::InProcess(InProcess::new(plan)?)),
-            Some((_, file)) if plan.dimensions.iter().any(Dimension::has_limited_tier) => {
-                Err(RunError::StoreTiers(file.to_owned()))
-            }
             #[cfg(feature = "redis")]
             Some((policy, file)) => Ok(Self::OnStore(OnStore::new(policy, file)?)),
             #[cfg(not(feature = "redis"))]
@@ -186,7 +183,9 @@ impl<'a> Decider<'a> {
                 Asked::Limits => match &mut self.place {
                     Place::InProcess(limiter) => limiter.decide(self.plan, &event, &self.numbers, &self.sets)?,
                     #[cfg(feature = "redis")]
-                    Place::OnStore(limiter) => limiter.decide(&event, &self.plan.key_texts(log, &self.numbers))?,
+                    Place::OnStore(limiter) => {
+                        limiter.decide(&event, &self.plan.key_texts(log, &self.numbers), &self.sets)?
+                    }
                 },
             };
             let verdict = verdict.by_sets(&self.sets);

@@ -27,8 +27,6 @@ pub(crate) enum RunError {
     Options(String),
     /// The policy file can't be used.
     Policy { path: String, error: Box<PolicyError> },
-    /// The policy in this file has a store, and tiers with quotas.
-    StoreTiers(String),
     /// The policy file can't be read.
     PolicyUnread(Box<LoadError>),
     /// A file to be written is one of those to be read.
@@ -83,7 +81,6 @@ impl RunError {
         match self {
             Self::Limit(_)
             | Self::Options(_)
-            | Self::StoreTiers(_)
             | Self::Policy { .. }
             | Self::WouldOverwriteInput { .. }
             | Self::WrongEnding { .. } => ExitCode::from(2),
@@ -97,11 +94,6 @@ impl fmt::Display for RunError {
         match self {
             Self::Limit(error) => f.write_str(&refusal(error)),
             Self::Options(message) => f.write_str(message),
-            Self::StoreTiers(file) => write!(
-                f,
-                "{}: a replay on a store has no tiers with quotas: decide in process with --in-process",
-                harmless(file)
-            ),
             #[cfg(feature = "redis")]
             Self::Store(message) => f.write_str(message),
             #[cfg(feature = "serve")]

@@ -26,8 +26,8 @@ pub(crate) struct OnStore {
     clock: MockClock,
     runtime: Runtime,
     prefix: String,
-    /// The keys that the store may have, in their dimensions.
-    asked: Vec<HashSet<Box<str>>>,
+    /// The keys that the store may have, in their dimensions, each with the place of its tier.
+    asked: Vec<HashSet<(Option<usize>, Box<str>)>>,
     /// Requests at times that are no whole microseconds.
     rounded: u64,
 }
@@ -68,18 +68,23 @@ impl OnStore {
         Ok(Self { limiter, clock, runtime, prefix, asked, rounded: 0 })
     }
 
-    /// Decides a request with these keys.
-    pub(crate) fn decide(&mut self, event: &Event, texts: &[Option<&str>]) -> Result<Verdict, RunError> {
+    /// Decides a request with these keys, each by one of the sets of quotas of its dimension.
+    pub(crate) fn decide(
+        &mut self,
+        event: &Event,
+        texts: &[Option<&str>],
+        sets: &[usize],
+    ) -> Result<Verdict, RunError> {
         let before = |_| RunError::Store("the store counts time from 1970, and a request is from before".to_owned());
         self.clock.set(u64::try_from(event.time).map_err(before)?);
         self.rounded += u64::from(event.time % 1_000 != 0);
-        for (asked, text) in self.asked.iter_mut().zip(texts) {
-            if let Some(text) = text.filter(|text| !asked.contains(*text)) {
-                asked.insert(text.into());
-            }
+        // The first set is that of the dimension, and its tiers follow.
+        let tiers: Vec<Option<usize>> = sets.iter().map(|set| set.checked_sub(1)).collect();
+        for ((asked, text), tier) in self.asked.iter_mut().zip(texts).zip(&tiers) {
+            asked.extend(text.map(|text| (*tier, text.into())));
         }
         let keys: Vec<Option<&[u8]>> = texts.iter().map(|text| text.map(str::as_bytes)).collect();
-        match self.runtime.block_on(self.limiter.try_acquire_n(&keys, event.cost)) {
+        match self.runtime.block_on(self.limiter.try_acquire_in(&keys, &tiers, event.cost)) {
             Ok(decided) => Ok((*decided).into()),
             Err(StoreError::CostExceedsLimit { .. }) => Ok(Verdict::NeverPasses),
             Err(error) => Err(RunError::Store(error.to_string())),
@@ -93,8 +98,8 @@ impl OnStore {
             return Ok(());
         }
         for (dimension, asked) in self.asked.iter().enumerate() {
-            for text in asked {
-                self.limiter.forget(dimension, text.as_bytes()).await?;
+            for (tier, text) in asked {
+                self.limiter.forget_in(dimension, *tier, text.as_bytes()).await?;
             }
         }
         Ok(())

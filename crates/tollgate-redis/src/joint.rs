@@ -116,9 +116,15 @@ impl RedisJointLimiter {
         self.engine.decide(&self.engine.asked(keys)?, request).await
     }
 
-    /// Decides a request as [`try_acquire_n`](Self::try_acquire_n) does, with keys in these tiers.
+    /// Decides a request as [`try_acquire_n`](Self::try_acquire_n) does, with keys in these tiers, by
+    /// their places in the policy.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
     #[cfg(feature = "policy")]
-    pub(crate) async fn try_acquire_in(
+    #[doc(hidden)]
+    pub async fn try_acquire_in(
         &self,
         keys: &[Option<&[u8]>],
         tiers: &[Option<usize>],
@@ -178,11 +184,24 @@ impl RedisJointLimiter {
     ///
     /// [`StoreError`] if there is no such dimension, or the store did not answer.
     pub async fn forget(&self, dimension: usize, key: impl AsRef<[u8]>) -> Result<bool, StoreError> {
-        let dimensions = self.engine.own;
-        if dimension >= dimensions {
-            return Err(StoreError::WrongKeys { keys: dimension + 1, dimensions });
-        }
-        self.engine.forget((dimension, self.digest(dimension, key))).await
+        self.forget_in(dimension, None, key).await
+    }
+
+    /// Forgets a key in a tier, by its place in the policy.
+    ///
+    /// # Errors
+    ///
+    /// As [`forget`](Self::forget), and if there is no such tier.
+    #[doc(hidden)]
+    pub async fn forget_in(
+        &self,
+        dimension: usize,
+        tier: Option<usize>,
+        key: impl AsRef<[u8]>,
+    ) -> Result<bool, StoreError> {
+        let wrong = StoreError::WrongKeys { keys: dimension + 1, dimensions: self.engine.own };
+        let place = self.engine.place(dimension, tier).ok_or(wrong)?;
+        self.engine.forget((place, self.digest(place, key))).await
     }
 
     /// Ends all [leases](RedisJointLimiterBuilder::lease), as

@@ -171,31 +171,21 @@ fn a_store_that_is_away_ends_the_replay_and_tells_no_address() {
 }
 
 #[test]
-fn rules_and_matches_hold_and_tiers_with_quotas_are_refused() {
+fn rules_matches_and_tiers_hold() {
     let folder = tempfile::tempdir().unwrap();
     let rules = "[[rule]]\nmatch = { client = \"203.0.113.66\" }\naction = \"deny\"\n";
     let matched = "match = { path = \"/api/{*rest}\", method = \"GET\" }\n";
     let dimension = of_clients("{ limit = 3, per = \"1m\" }") + matched;
-    let tier =
-        |quota: &str| format!("[[dimension.tier]]\nname = \"of tools\"\nmatch = {{ user = \"sync\" }}\n{quota}\n");
-    // It is refused before the store is asked.
-    let file = folder.path().join("tiers.toml");
-    fs::write(
-        &file,
-        on("redis://nobody.invalid", &(dimension.clone() + &tier("quota = [{ limit = 5, per = \"1m\" }]"))),
-    )
-    .unwrap();
-    let output = replay(&["--policy", file.to_str().unwrap(), SAMPLE]);
-    let said = text(&output.stderr);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
-    assert!(said.contains("tiers.toml: a replay on a store has no tiers with quotas"), "{said}");
-    assert!(replay(&["--in-process", "--policy", file.to_str().unwrap(), SAMPLE]).status.success());
-
+    let tier = |name: &str, matched: &str, quota: &str| {
+        format!("[[dimension.tier]]\nname = \"{name}\"\nmatch = {{ {matched} }}\n{quota}\n")
+    };
+    let tiers = tier("of tools", "user = \"sync\"", "unlimited = true")
+        + &tier("of items", "path = \"/api/v1/items\"", "quota = [{ limit = 1, per = \"1m\" }]");
     let Some(server) = Server::start(&[]) else { return };
-    let policy = dimension + &tier("unlimited = true") + rules;
+    let policy = dimension + &tiers + rules;
     let (rows, report) = played(folder.path(), &policy, SAMPLE);
     let (rows_of_store, report_of_store) = played(folder.path(), &on(&server.address(), &policy), SAMPLE);
     assert_eq!(rows_of_store, rows);
     assert_eq!(report_of_store.replace(", on a store", ""), report);
-    assert!(rows.contains(",rule 1,") && rows.contains(",address,3 per 1m,"), "{rows}");
+    assert!(rows.contains(",rule 1,") && rows.contains(",address,1 per 1m,"), "{rows}");
 }

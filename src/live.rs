@@ -14,7 +14,7 @@ use crate::joint::JointLimiter;
 use crate::limiter::Limiter;
 use crate::modes::Modes;
 use crate::penalty::{Penalties, Penalty};
-use crate::quota::Quota;
+use crate::quota::{Algorithm, Quota};
 use crate::quotas::ChangeError;
 use crate::state::table::Scope;
 use crate::sync::plain::Ordering;
@@ -213,6 +213,26 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
             penalties.change(penalty, &self.engine.clock);
         }
         Ok(())
+    }
+
+    /// Whether an admission may have a [delay](crate::Admission::delay): the quota of a dimension or of a
+    /// tier is a leaky queue.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let second = Duration::from_secs(1);
+    /// let builder = || Limiter::<str>::builder(Quota::per_minute(60));
+    /// assert!(!builder().build()?.settings().may_delay());
+    /// let limiter = builder().tier("batch", [Quota::leaky_queue(10, second, second)]).build()?;
+    /// assert!(limiter.settings().may_delay());
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn may_delay(&self) -> bool {
+        let is_queue = |quota: &Quota| quota.algorithm() == Algorithm::LeakyQueue;
+        (0..self.engine.tiers.groups()).any(|group| self.engine.quotas(group).iter().any(is_queue))
     }
 
     /// The percentage of keys for which the limits are enforced: 100 without shadow mode, and 0 in

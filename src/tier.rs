@@ -131,6 +131,11 @@ impl Tiers {
         !self.all.is_empty()
     }
 
+    /// The number of groups: dimensions, then tiers.
+    pub(crate) fn groups(&self) -> usize {
+        self.dimensions + self.all.len()
+    }
+
     /// The dimension of a group.
     pub(crate) fn dimension_of(&self, group: usize) -> usize {
         group.checked_sub(self.dimensions).map_or(group, |tier| self.all[tier].0)

@@ -234,6 +234,20 @@ impl Field {
             _ => Ok(Value::Text(text)),
         }
     }
+
+    /// The value of a client by the text of its peer, and the header fields of the request.
+    pub(crate) fn of_peer<'a>(
+        &self,
+        peer: &'a str,
+        header: impl Fn(&str) -> Option<&'a String>,
+    ) -> Result<Value<'a>, Unfit> {
+        let line = self.clients.as_ref().and_then(ClientAddress::header).and_then(header);
+        let client = self.clients.as_ref().map(|clients| Value::client(clients, peer.as_bytes(), line));
+        match client {
+            Some(Ok(client)) => Ok(client),
+            _ => self.value(peer),
+        }
+    }
 }
 
 fn without_query(target: &str) -> &str {

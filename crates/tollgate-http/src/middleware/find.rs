@@ -110,6 +110,36 @@ where
     }
 }
 
+/// The same, in process or on a store.
+#[cfg(feature = "redis")]
+impl<W, C> Gate<W, PolicyKey<W>> for PolicyLimiter<[tollgate_policy::Key], C>
+where
+    Self: Send + Sync + 'static,
+    C: Clock,
+    W: Framework<Name: Send + Sync> + Extracts<PolicyKey<W>, Key = PolicyKeys>,
+{
+    type Keys = PolicyKeys;
+
+    fn find(
+        extractor: &PolicyKey<W>,
+        missing: &Missing<PolicyKeys>,
+        head: &W::Head<'_>,
+    ) -> Result<Option<PolicyKeys>, KeyError> {
+        missing.resolve(W::extract(extractor, head))
+    }
+
+    fn decide_later<V>(
+        limits: &Limits<Self, V>,
+        keys: PolicyKeys,
+        cost: u32,
+    ) -> Result<OutcomeLater<Self, PolicyKeys, V>, PolicyKeys>
+    where
+        V: FieldValue + Send + Sync + 'static,
+    {
+        limits.later(keys, cost)
+    }
+}
+
 #[cfg(feature = "redis")]
 impl<W, X> Gate<W, X> for PolicyLimiter<<W as Extracts<X>>::Key>
 where

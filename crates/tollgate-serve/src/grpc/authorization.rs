@@ -49,20 +49,21 @@ impl Authorization for Check {
 }
 
 /// The value of a field: the extension of its name, which the operator sets for a route; else its
-/// header field, if one is named; else what Envoy knows of the request: the address of the client, the
-/// method, the path and the host.
+/// header field, if one is named; else what Envoy knows of the request: the address of the client, by
+/// the rules of the policy, the method, the path and the host.
 fn value<'a>(field: &Field, attributes: &'a AttributeContext) -> Result<Option<Value<'a>>, Unfit> {
     let extension = attributes.context_extensions.get(&field.name);
-    let text = extension.map(String::as_str).or_else(|| {
-        let http = || attributes.request.as_ref()?.http.as_ref();
-        match &*field.name {
-            _ if field.is_named => http()?.headers.get(field.header.as_ref()?.as_str()).map(String::as_str),
-            _ if field.is_address() => peer(attributes),
-            METHOD => Some(&http()?.method),
-            PATH => Some(&http()?.path),
-            HOST => Some(&http()?.host),
-            _ => None,
-        }
+    let http = || attributes.request.as_ref()?.http.as_ref();
+    if let (None, false, true, Some(peer)) = (extension, field.is_named, field.is_address(), peer(attributes)) {
+        // What a trusted proxy in front of Envoy says of the client is in a header field.
+        return field.of_peer(peer, |name| http()?.headers.get(name)).map(Some);
+    }
+    let text = extension.map(String::as_str).or_else(|| match &*field.name {
+        _ if field.is_named => http()?.headers.get(field.header.as_ref()?.as_str()).map(String::as_str),
+        METHOD => Some(&http()?.method),
+        PATH => Some(&http()?.path),
+        HOST => Some(&http()?.host),
+        _ => None,
     });
     match text {
         Some(text) if !text.is_empty() => field.value(text).map(Some),

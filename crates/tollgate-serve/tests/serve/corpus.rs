@@ -2,11 +2,16 @@
 
 use std::cell::Cell;
 
+use envoy_types::pb::envoy::service::auth::v3::CheckRequest;
+use envoy_types::pb::envoy::service::auth::v3::authorization_client::AuthorizationClient;
+use envoy_types::pb::envoy::service::auth::v3::check_response::HttpResponse;
+use tokio::runtime::Runtime;
 use tollgate::{AnyClock, MockClock};
 use tollgate_kit::corpus::{self, Answer, Case, Request};
-use tollgate_policy::Policy;
+use tollgate_policy::{Matcher, Policy};
 use tollgate_serve::Server;
 
+use crate::envoy_grpc::attributes;
 use crate::place::Place;
 use crate::support::{Running, agent, server};
 
@@ -60,5 +65,52 @@ fn a_server_on_a_store_decides_the_corpus_as_in_process() {
         decide(server(&text), &place.clock(), requests)
     };
     let played = corpus::check(can_keep, decide);
+    assert!(played >= 60, "{played}");
+}
+
+/// Asks `Check` as Envoy does, with all attributes of a request.
+fn decide_for_envoy(policy: &Policy, requests: &[Request]) -> Vec<Answer> {
+    let clock = Place::in_process().clock();
+    let mut server = Server::new(policy.clone()).clock(AnyClock::new(clock.clone()));
+    // Envoy knows no users: the operator names their header field.
+    if Matcher::new(policy).fields().iter().any(|field| field == "user") {
+        server = server.header("user", corpus::USER).unwrap();
+    }
+    let served = Running::start(server);
+    Runtime::new().unwrap().block_on(async {
+        let mut client = AuthorizationClient::connect(served.url("")).await.unwrap();
+        let mut answers = Vec::new();
+        for request in requests {
+            clock.set(u64::try_from(request.at.as_nanos()).unwrap());
+            let fields = [
+                (corpus::USER, Some(request.user)),
+                (corpus::PLAN, request.plan),
+                (corpus::FORWARDED, request.forwarded),
+            ];
+            let fields: Vec<_> = fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+            let mut attributes = attributes(&request.peer.to_string(), &fields, &[]);
+            let http = attributes.request.as_mut().and_then(|it| it.http.as_mut()).unwrap();
+            http.method = request.method.to_owned();
+            http.path = request.target.to_owned();
+            http.host = request.host.to_owned();
+            let asked = CheckRequest { attributes: Some(attributes) };
+            let answer = client.check(asked).await.unwrap().into_inner();
+            answers.push(match answer.http_response.unwrap() {
+                HttpResponse::OkResponse(_) => Answer::Admitted,
+                HttpResponse::DeniedResponse(denied) => match denied.status.unwrap().code {
+                    429 => Answer::Denied,
+                    403 => Answer::ByRule,
+                    status => panic!("{status}: {request:?}"),
+                },
+                HttpResponse::ErrorResponse(error) => panic!("{error:?}: {request:?}"),
+            });
+        }
+        answers
+    })
+}
+
+#[test]
+fn a_server_decides_the_corpus_for_envoy_as_in_process() {
+    let played = corpus::check(|_| true, decide_for_envoy);
     assert!(played >= 60, "{played}");
 }

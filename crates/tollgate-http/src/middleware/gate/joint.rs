@@ -4,8 +4,8 @@ use core::hash::Hash;
 use std::sync::Arc;
 
 use tollgate::{
-    Algorithm, AsKey, Clock, Decision, Dimensions, Fingerprinter, JointError, JointLimiter, Keys, Quota, Receipt,
-    ReserveError, Status, Unasked,
+    AsKey, Clock, Decision, Dimensions, Fingerprinter, JointError, JointLimiter, Keys, Quota, Receipt, ReserveError,
+    Status, Unasked,
 };
 
 use super::super::each_tuple::each_tuple;
@@ -86,7 +86,7 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
             let status = self.peek_reserve(keys.refs(), request.cost);
             return status.map_or_else(undecided, |status| Verdict::of(&status, request.tell, hidden(self)));
         }
-        if request.refundable || may_delay(self, keys) {
+        if request.refundable || self.settings().may_delay() {
             return reserve(self, keys, request);
         }
         match self.try_acquire_n_status(keys.refs(), request.cost) {
@@ -165,20 +165,4 @@ fn undecided(error: JointError) -> Verdict {
         // All keys may be missing, and none is there.
         _ => Refusal::without_wait(DenialKind::KeyNotSent),
     }
-}
-
-/// Whether an admission may have a delay.
-fn may_delay<K, C, F>(limiter: &JointLimiter<K::Dimensions, C, F>, keys: &K) -> bool
-where
-    K: JointKey,
-    C: Clock,
-    F: Fingerprinter,
-{
-    let is_queue = |quotas: &[Quota]| quotas.iter().any(|quota| quota.algorithm() == Algorithm::LeakyQueue);
-    if limiter.dimensions().any(|(_, quotas)| is_queue(&quotas)) {
-        return true;
-    }
-    // A tier may have another algorithm.
-    let of_keys = || limiter.quotas_of(keys.refs()).unwrap_or_default();
-    limiter.keys_may_have_quotas() && of_keys().iter().flatten().any(|quotas| is_queue(quotas))
 }

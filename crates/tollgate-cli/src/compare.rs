@@ -56,7 +56,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
         let outcome = decide(&log, &contender.plan, |event, verdict, keys| {
             timeline.add(event.time, verdict.answer());
             match verdict {
-                Verdict::Admitted { delay_ns } => granted.add(keys, event, delay_ns),
+                Verdict::Admitted { delay_ns, .. } => granted.add(keys, event, delay_ns),
                 Verdict::Denied { denial, .. } => {
                     waits.push(u64::try_from(denial.retry_after().as_nanos()).unwrap_or(u64::MAX));
                 }

@@ -54,7 +54,7 @@ impl<'a> DecisionsFile<'a> {
         let key = self.keys.each().flatten().collect::<String>();
         let (mut delay, mut dimension, mut quota, mut in_the_way) = Default::default();
         let (allowed, retry_after) = match verdict {
-            Verdict::Admitted { delay_ns } => {
+            Verdict::Admitted { delay_ns, .. } => {
                 delay = delay_ns.to_string();
                 ("1", "0".to_owned())
             }

@@ -13,6 +13,8 @@ pub(crate) enum Verdict {
     Admitted {
         /// The wait in a queue.
         delay_ns: u64,
+        /// What dimensions in shadow mode would have denied it by.
+        overruled: Option<Denial>,
     },
     Denied {
         denial: Denial,
@@ -65,12 +67,18 @@ impl Verdict {
 impl From<Decision> for Verdict {
     fn from(decision: Decision) -> Self {
         match decision {
-            Decision::Admitted(admission) => {
-                Self::Admitted { delay_ns: u64::try_from(admission.delay().as_nanos()).unwrap_or(u64::MAX) }
-            }
+            Decision::Admitted(admission) => Self::Admitted {
+                delay_ns: u64::try_from(admission.delay().as_nanos()).unwrap_or(u64::MAX),
+                overruled: admission.overruled(),
+            },
             Decision::Denied(denial) => Self::Denied { denial, set: 0 },
         }
     }
+}
+
+/// A bit for each dimension that denies.
+fn bits_of(denial: Denial) -> u32 {
+    denial.violated().fold(0, |bits, dimension| bits | 1 << dimension)
 }
 
 /// How many requests were answered in which way.
@@ -104,7 +112,8 @@ impl Tally {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct KeyTally {
     pub(crate) requests: u64,
-    /// Denied requests that this very key was in the way of.
+    /// Requests that this very key was in the way of. In a dimension in shadow mode, they may have been
+    /// admitted.
     pub(crate) turned_away: u64,
     /// Requests that cost more than this key can ever be granted. They are not denied as well.
     pub(crate) too_big: u64,
@@ -117,7 +126,8 @@ pub(crate) struct DimensionOutcome {
     pub(crate) by_key: Vec<KeyTally>,
     /// Denied requests that waited for this dimension longest.
     pub(crate) decided: u64,
-    /// Denied requests that this dimension alone would have denied too.
+    /// Denied requests that this dimension alone would have denied too; of a dimension in shadow mode,
+    /// admitted ones as well.
     pub(crate) in_the_way: u64,
     /// Of those decided, how many by each quota of each set.
     pub(crate) by_quota: Vec<Vec<u64>>,
@@ -207,12 +217,13 @@ impl Outcome {
         self.totals.add(verdict);
         let mut in_the_way = 0_u32;
         match verdict {
-            Verdict::Admitted { delay_ns } => {
+            Verdict::Admitted { delay_ns, overruled } => {
+                in_the_way = overruled.map_or(0, bits_of);
                 self.delayed += u64::from(delay_ns > 0);
                 self.longest_delay_ns = self.longest_delay_ns.max(delay_ns);
             }
             Verdict::Denied { denial, set } => {
-                in_the_way = denial.violated().fold(0, |bits, dimension| bits | 1 << dimension);
+                in_the_way = bits_of(denial);
                 let decider = &mut self.dimensions[denial.dimension()];
                 decider.decided += 1;
                 match denial.reason() {

@@ -31,6 +31,8 @@ pub(crate) struct Dimension {
     pub(crate) quotas: Vec<Quota>,
     /// What keys that are denied too often are blocked by.
     pub(crate) penalty: Option<Penalty>,
+    /// Whether it only tells what it would deny.
+    pub(crate) shadow: bool,
     /// Where the log has its keys.
     pub(crate) column: usize,
     /// The other sets of quotas that a request may choose.
@@ -96,7 +98,15 @@ impl Plan {
         let penalty = args.penalty.penalty();
         penalty.map_or(Ok(()), |penalty| penalty.validate()).map_err(|error| RunError::Limit(error.into()))?;
         let (name, clients) = (key::describe(&args.keys.key), args.clients.clients()?.unwrap_or_default());
-        let dimension = Dimension { name, key: args.keys.key.clone(), quotas, penalty, column: 0, tiers: Vec::new() };
+        let dimension = Dimension {
+            name,
+            key: args.keys.key.clone(),
+            quotas,
+            penalty,
+            shadow: false,
+            column: 0,
+            tiers: Vec::new(),
+        };
         Ok(Self::of_dimension(dimension, clients))
     }
 
@@ -128,6 +138,7 @@ impl Plan {
             key: dimension.key().map(field).collect(),
             quotas: dimension.quotas().to_vec(),
             penalty: dimension.penalty(),
+            shadow: dimension.shadow(),
             tiers: if matching.is_some() { tiers_of(dimension) } else { Vec::new() },
         });
         let dimensions: Vec<Dimension> = dimensions.collect();

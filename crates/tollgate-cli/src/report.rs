@@ -69,6 +69,7 @@ impl Report<'_> {
         self.totals(&mut out);
         self.by_rules(&mut out);
         self.denied_by(&mut out);
+        self.in_shadow_mode(&mut out);
         for dimension in 0..self.plan.dimensions.len() {
             self.worst_keys(&mut out, dimension);
         }
@@ -102,6 +103,7 @@ impl Report<'_> {
             let which = if plan.dimensions.len() > 1 { format!(" ({})", harmless(&of.name)) } else { String::new() };
             let share = percent(hit, keys);
             let denied = match hit {
+                _ if of.shadow => format!("{} ({share}) would be denied at least once", human(hit)),
                 0 => "none of them was denied".to_owned(),
                 1 => format!("1 key ({share}) was denied at least once"),
                 _ => format!("{} keys ({share}) were denied at least once", human(hit)),
@@ -178,6 +180,24 @@ impl Report<'_> {
         }
     }
 
+    /// Of each dimension in shadow mode, the requests that it would deny, and what it is.
+    fn would_deny(&self) -> impl Iterator<Item = (u64, &Dimension)> {
+        let dimensions = self.outcome.dimensions.iter().zip(&self.plan.dimensions);
+        dimensions.filter(|(_, of)| of.shadow).map(|(outcome, of)| (outcome.in_the_way, of))
+    }
+
+    fn in_shadow_mode(&self, out: &mut String) {
+        if self.would_deny().next().is_none() {
+            return;
+        }
+        put(out, &format!("\n{}\n", self.style.heading("would be denied, but for shadow mode")));
+        for (count, dimension) in self.would_deny() {
+            let share = percent(count, self.outcome.totals.requests());
+            let name = shortened(&harmless(&dimension.name), self.style.width.saturating_sub(36).max(20));
+            put(out, &format!("  {:>9}  {share:>7} of requests  {name}", human(count)));
+        }
+    }
+
     /// The keys that were turned away, those with the most denials first.
     fn worst(&self, dimension: usize) -> Vec<Worst<'_>> {
         let (keys, of) = (&self.log.keys[dimension], &self.plan.dimensions[dimension]);
@@ -198,6 +218,9 @@ impl Report<'_> {
         }
         let heading = match self.plan.dimensions.as_slice() {
             [_] => "worst keys".to_owned(),
+            several if several[dimension].shadow => {
+                harmless(&format!("keys that {} would deny most", several[dimension].name))
+            }
             several => harmless(&format!("worst keys of {}", several[dimension].name)),
         };
         put(out, &format!("\n{}\n", self.style.heading(&heading)));

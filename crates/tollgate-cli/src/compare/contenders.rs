@@ -29,8 +29,15 @@ pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
                 let quota = quota(args, algorithm, limit, per)?;
                 let name = format!("{}: {}", algorithm.name(), quota_in_words(&quota));
                 let (title, key) = (key::describe(&args.keys.key), args.keys.key.clone());
-                let dimension =
-                    Dimension { name: title, key, quotas: vec![quota], penalty: None, column: 0, tiers: Vec::new() };
+                let dimension = Dimension {
+                    name: title,
+                    key,
+                    quotas: vec![quota],
+                    penalty: None,
+                    shadow: false,
+                    column: 0,
+                    tiers: Vec::new(),
+                };
                 contenders
                     .push(Contender { name, plan: Plan::of_dimension(dimension, clients.clone().unwrap_or_default()) });
             }

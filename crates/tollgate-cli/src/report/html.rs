@@ -4,6 +4,7 @@ use super::{Report, by_quota};
 use crate::chart::Chart;
 use crate::outcome::KeyTally;
 use crate::page::{Cell, Page};
+use crate::plan::Dimension;
 use crate::reading::{lines_words, span_words};
 use crate::text::{harmless, shortened};
 use crate::time::length;
@@ -17,6 +18,7 @@ impl Report<'_> {
         page.charts(charts);
         self.rules_table(&mut page);
         self.denied_by_table(&mut page);
+        self.shadow_table(&mut page);
         for dimension in 0..self.plan.dimensions.len() {
             self.worst_table(&mut page, dimension);
         }
@@ -59,7 +61,7 @@ impl Report<'_> {
             let keys = count_of(outcome.keys().count());
             rows.push(row(&format!("keys{of}"), keys, None, String::new()));
             rows.push(row(
-                &format!("keys{of} denied at least once"),
+                &format!("keys{of}{} denied at least once", if dimension.shadow { " that would be" } else { "" }),
                 count_of(self.worst(at).len()),
                 Some(keys),
                 String::new(),
@@ -68,6 +70,18 @@ impl Report<'_> {
         let lines = lines_words(self.log, &self.plan.describe_keys()).join(" ");
         rows.push(row("lines", self.log.account.lines.read, None, lines));
         page.table("totals", &[":", "count", "share", ":"], &rows);
+    }
+
+    fn shadow_table(&self, page: &mut Page) {
+        let requests = self.outcome.totals.requests();
+        let row = |(count, dimension): (u64, &Dimension)| {
+            vec![Cell::Text(dimension.name.clone()), Cell::Count(count), Cell::Share(count, requests)]
+        };
+        let rows: Vec<_> = self.would_deny().map(row).collect();
+        if !rows.is_empty() {
+            page.heading("Would be denied, but for shadow mode");
+            page.table("shadow", &[":dimension", "requests", "share"], &rows);
+        }
     }
 
     fn rules_table(&self, page: &mut Page) {

@@ -31,6 +31,7 @@ impl Report<'_> {
                 "denied": of.decided,
                 "too_big": of.by_key.iter().map(|key| key.too_big).sum::<u64>(),
                 "in_the_way": of.in_the_way,
+                "shadow": dimension.shadow,
                 "denied_at_key_cap": of.at_key_cap,
                 "denied_by_penalty": of.by_penalty,
                 "quotas": quotas(0),

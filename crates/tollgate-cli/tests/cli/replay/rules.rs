@@ -227,6 +227,36 @@ fn the_report_counts_what_each_rule_and_tier_decided() {
 }
 
 #[test]
+fn the_report_tells_what_a_dimension_in_shadow_mode_would_deny_and_of_which_keys() {
+    let scratch = Scratch::new("rules-shadow");
+    let dimension = |name: &str, limit: u32, more: &str| {
+        format!(
+            "[[dimension]]\nname = \"{name}\"\nkey = [\"client\"]\n{more}quota = [{{ limit = {limit}, per = \"1m\" }}]\n"
+        )
+    };
+    let policy = dimension("client", 3, "") + &dimension("new", 1, "shadow = true\n");
+    let policy = scratch.with("policy.toml", format!("network_limits = false\n{policy}"));
+    // Four requests of one client, of which the limit in force denies the last, and one of another.
+    let log = scratch.with("log.csv", "time,client\n1,192.0.2.7\n2,192.0.2.7\n3,192.0.2.7\n4,192.0.2.7\n5,192.0.2.8\n");
+    let page = scratch.file("report.html");
+    let output = replay(&["--policy", &policy, "--html", &page, &log]);
+    let told = text(&output.stdout);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    assert_eq!((total(&output, "admitted"), total(&output, "denied")), (4, 1), "{told}");
+    let part = told.split("would be denied, but for shadow mode\n").nth(1).unwrap().trim_start();
+    assert!(part.starts_with("3   60.00% of requests  new\n"), "{told}");
+    assert!(told.contains("1 (50.00%) would be denied at least once (new)"), "{told}");
+    let keys = told.split("keys that new would deny most\n").nth(1).unwrap();
+    let words: Vec<&str> = keys.split_whitespace().skip(5).take(4).collect();
+    assert_eq!(words, ["3", "4", "75.00%", "192.0.2.7"], "{told}");
+    assert!(std::fs::read_to_string(page).unwrap().contains("Would be denied, but for shadow mode"));
+    let report: Json =
+        serde_json::from_slice(&replay(&["--policy", &policy, "--format", "json", &log]).stdout).unwrap();
+    let new = &report["dimensions"][1];
+    assert_eq!((&new["shadow"], &new["in_the_way"], &new["denied"]), (&json!(true), &json!(3), &json!(0)));
+}
+
+#[test]
 fn a_field_that_only_matches_look_at_may_be_lacking() {
     let scratch = Scratch::new("rules-lacking");
     let policy = scratch.with("policy.toml", format!("{RULES}{TIERS}"));

@@ -133,7 +133,8 @@
 //! | `header.NAME` | the exact value of a header field |
 //! | any other | the exact text |
 //!
-//! Paths are compared in their normal form: `//x/../%6cogin/` is `/login`.
+//! Paths are compared in their normal form: `//x/../%6cogin/` is `/login`. As a part of a key, a path is
+//! as it was sent: make the client another part, or another dimension.
 //!
 //! - A [`Rule`] decides before any limit, and nothing is charged. Those that it denies get 403.
 //! - A dimension is asked if its `match` holds. All dimensions that are asked must admit a request. If

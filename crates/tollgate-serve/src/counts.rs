@@ -93,7 +93,11 @@ impl Counts {
     /// Counts a request that limits have decided by these keys.
     pub(crate) fn decided(&self, decided: &Decided, keys: &[Option<Key>]) {
         if decided.ruling() == Ruling::Admitted {
-            self.admitted.iter().zip(keys).filter(|(_, key)| key.is_some()).for_each(|((_, count), _)| add(count));
+            // A dimension in shadow mode may have denied it.
+            let denied = decided.decides().map(|(dimension, _)| dimension);
+            let admits = |at: usize, key: &Option<Key>| key.is_some() && denied != Some(at);
+            let dimensions = self.admitted.iter().zip(keys).enumerate().filter(|(at, (_, key))| admits(*at, key));
+            dimensions.for_each(|(_, ((_, count), _))| add(count));
         }
         if let Some((dimension, quota)) = decided.decides() {
             let tier = keys.get(dimension).and_then(|key| key.as_ref()?.tier_place());

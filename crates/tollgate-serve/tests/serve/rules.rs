@@ -300,3 +300,21 @@ fn a_client_that_writes_a_field_twice_or_a_long_path_evades_no_rule() {
         problem_of(&twice.body, 400);
     });
 }
+
+/// A store keeps no shadow mode.
+#[test]
+fn metrics_count_what_a_dimension_in_shadow_mode_would_deny_and_clients_see_none_of_it() {
+    let policy = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 3, per = \"1d\" }]\n\
+                  [[dimension]]\nname = \"new\"\nkey = [\"user\"]\nshadow = true\nquota = [{ limit = 1, per = \"1d\" }]\n";
+    let served = Running::start(Place::in_process().server(policy));
+    for status in [200, 200, 200, 429] {
+        let answer = served.get("/authz", &[("x-tollgate-user", "alice")]);
+        assert_eq!(answer.status, status);
+        assert_eq!(answer.field("ratelimit-policy"), Some(r#""user";q=3;w=86400"#));
+    }
+    assert_eq!(served.metric(r#"tollgate_requests_total{result="admitted"}"#), 3);
+    assert_eq!(served.metric(r#"tollgate_denials_total{dimension="new",quota="new"}"#), 2);
+    assert_eq!(served.metric(r#"tollgate_denials_total{dimension="user",quota="user"}"#), 1);
+    assert_eq!(served.metric(r#"tollgate_admissions_total{dimension="user"}"#), 3);
+    assert_eq!(served.metric(r#"tollgate_admissions_total{dimension="new"}"#), 1);
+}

@@ -98,6 +98,11 @@ impl Modes {
         self.shadow_dimensions.load(Ordering::Relaxed) & (1 << dimension) != 0
     }
 
+    /// Whether any dimension is in shadow mode by itself.
+    pub(crate) fn has_any_shadow(&self) -> bool {
+        self.shadow_dimensions.load(Ordering::Relaxed) != 0
+    }
+
     /// Takes the keys away that deny, if their dimensions are in shadow mode by themselves and others
     /// are left to ask.
     pub(crate) fn leave_shadow(&self, denial: Denial, keys: &mut [Option<Fingerprint>]) -> bool {

@@ -120,6 +120,9 @@ impl<C: Clock, F> Engine<C, F> {
         request: Request,
         mut refundable: Option<&mut Vec<Refundable>>,
     ) -> Status {
+        if !modes.has_any_shadow() {
+            return self.by_modes(modes, keys, request, refundable);
+        }
         let mut asked = Together::default();
         let asked = &mut asked[..keys.len()];
         asked.copy_from_slice(keys);

@@ -40,6 +40,23 @@ pub enum Answer {
     ByRule,
 }
 
+impl Request {
+    /// The time in nanoseconds since 1970.
+    pub fn nanos(&self) -> u64 {
+        u64::try_from(self.at.as_nanos()).expect("some years")
+    }
+
+    /// The decision that the status of an answer to it tells.
+    pub fn answered(&self, status: u16) -> Answer {
+        match status {
+            200 => Answer::Admitted,
+            429 => Answer::Denied,
+            403 => Answer::ByRule,
+            status => panic!("{status}: {self:?}"),
+        }
+    }
+}
+
 /// A policy of the corpus.
 pub struct Case {
     /// The features.
@@ -52,6 +69,11 @@ impl Case {
     /// Whether it has one of these features.
     pub fn has(&self, features: &[&str]) -> bool {
         self.features.iter().any(|feature| features.contains(feature))
+    }
+
+    /// Whether a store can keep it: no penalty and no shadow mode.
+    pub fn is_for_a_store(&self) -> bool {
+        !self.has(&["a penalty", "all in shadow mode", "a dimension in shadow mode"])
     }
 }
 
@@ -230,7 +252,7 @@ pub fn in_process(policy: &Policy, requests: &[Request]) -> Vec<Answer> {
     let clock = MockClock::new();
     let limiter = policy.request_limiter_with(|builder| builder.clock(clock.clone())).expect("a limiter");
     let answer = |request: &Request| {
-        clock.set(u64::try_from(request.at.as_nanos()).expect("some years"));
+        clock.set(request.nanos());
         let values = limiter.fields().iter().map(|field| value(request, field, limiter.requests())).collect();
         match limiter.ask(values) {
             Asked::Admitted { .. } => Answer::Admitted,

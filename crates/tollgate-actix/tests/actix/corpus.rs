@@ -23,7 +23,7 @@ async fn answers(policy: &Policy, requests: &[Request]) -> Vec<Answer> {
     let service = init_service(app).await;
     let mut answers = Vec::new();
     for request in requests {
-        clock.set(u64::try_from(request.at.as_nanos()).expect("some years"));
+        clock.set(request.nanos());
         let method = Method::from_bytes(request.method.as_bytes()).expect("a method");
         let mut sent =
             TestRequest::with_uri(request.target).method(method).peer_addr(SocketAddr::new(request.peer, 5353));
@@ -35,12 +35,7 @@ async fn answers(policy: &Policy, requests: &[Request]) -> Vec<Answer> {
         ] {
             sent = value.into_iter().fold(sent, |sent, value| sent.insert_header((name, value)));
         }
-        answers.push(match call_service(&service, sent.to_request()).await.status().as_u16() {
-            200 => Answer::Admitted,
-            429 => Answer::Denied,
-            403 => Answer::ByRule,
-            status => panic!("{status}: {request:?}"),
-        });
+        answers.push(request.answered(call_service(&service, sent.to_request()).await.status().as_u16()));
     }
     answers
 }

@@ -19,7 +19,7 @@ use crate::support::{Running, agent, server};
 fn decide(server: Server, clock: &MockClock, requests: &[Request]) -> Vec<Answer> {
     let (served, agent) = (Running::start(server.clock(AnyClock::new(clock.clone()))), agent());
     let answer = |request: &Request| {
-        clock.set(u64::try_from(request.at.as_nanos()).unwrap());
+        clock.set(request.nanos());
         let hops: Vec<String> =
             request.forwarded.map(str::to_owned).into_iter().chain([request.peer.to_string()]).collect();
         let mut asked = agent.get(served.url("/authz")).header("x-tollgate-client", hops.join(", "));
@@ -32,12 +32,7 @@ fn decide(server: Server, clock: &MockClock, requests: &[Request]) -> Vec<Answer
         }
         let mut answer = asked.call().unwrap();
         answer.body_mut().read_to_string().unwrap();
-        match answer.status().as_u16() {
-            200 => Answer::Admitted,
-            429 => Answer::Denied,
-            403 => Answer::ByRule,
-            status => panic!("{status}: {request:?}"),
-        }
+        request.answered(answer.status().as_u16())
     };
     requests.iter().map(answer).collect()
 }
@@ -51,11 +46,9 @@ fn a_server_decides_each_policy_of_the_corpus_as_in_process() {
     assert!(played >= 60, "{played}");
 }
 
-/// A store keeps neither penalties nor shadow mode.
 #[test]
 fn a_server_on_a_store_decides_the_corpus_as_in_process() {
     let Some(place) = Place::on_store() else { return };
-    let can_keep = |case: &Case| !case.has(&["a penalty", "all in shadow mode", "a dimension in shadow mode"]);
     let number = Cell::new(0);
     let decide = |policy: &Policy, requests: &[Request]| {
         number.set(number.get() + 1);
@@ -64,7 +57,7 @@ fn a_server_on_a_store_decides_the_corpus_as_in_process() {
         let text = place.policy(&text, &format!("name = \"{}\"", number.get()));
         decide(server(&text), &place.clock(), requests)
     };
-    let played = corpus::check(can_keep, decide);
+    let played = corpus::check(Case::is_for_a_store, decide);
     assert!(played >= 60, "{played}");
 }
 
@@ -81,7 +74,7 @@ fn decide_for_envoy(policy: &Policy, requests: &[Request]) -> Vec<Answer> {
         let mut client = AuthorizationClient::connect(served.url("")).await.unwrap();
         let mut answers = Vec::new();
         for request in requests {
-            clock.set(u64::try_from(request.at.as_nanos()).unwrap());
+            clock.set(request.nanos());
             let fields = [
                 (corpus::USER, Some(request.user)),
                 (corpus::PLAN, request.plan),
@@ -97,11 +90,9 @@ fn decide_for_envoy(policy: &Policy, requests: &[Request]) -> Vec<Answer> {
             let answer = client.check(asked).await.unwrap().into_inner();
             answers.push(match answer.http_response.unwrap() {
                 HttpResponse::OkResponse(_) => Answer::Admitted,
-                HttpResponse::DeniedResponse(denied) => match denied.status.unwrap().code {
-                    429 => Answer::Denied,
-                    403 => Answer::ByRule,
-                    status => panic!("{status}: {request:?}"),
-                },
+                HttpResponse::DeniedResponse(denied) => {
+                    request.answered(u16::try_from(denied.status.unwrap().code).unwrap())
+                }
                 HttpResponse::ErrorResponse(error) => panic!("{error:?}: {request:?}"),
             });
         }

@@ -22,18 +22,14 @@ where
     // The connection to a store is of one runtime.
     let runtime = runtime();
     let answer = |request: &Request| {
-        clock.set(u64::try_from(request.at.as_nanos()).expect("some years"));
+        clock.set(request.nanos());
         let mut sent = http::Request::builder().method(request.method).uri(request.target);
         sent = sent.header("host", request.host).header(USER, request.user).extension(Peer::Address(request.peer));
         for (name, value) in [(FORWARDED, request.forwarded), (PLAN, request.plan)] {
             sent = value.into_iter().fold(sent, |sent, value| sent.header(name, value));
         }
-        match runtime.block_on(ask(&service, sent.body(Default::default()).expect("a request"))).status.as_u16() {
-            200 => Answer::Admitted,
-            429 => Answer::Denied,
-            403 => Answer::ByRule,
-            status => panic!("{status}: {request:?}"),
-        }
+        let answer = runtime.block_on(ask(&service, sent.body(Default::default()).expect("a request")));
+        request.answered(answer.status.as_u16())
     };
     requests.iter().map(answer).collect()
 }
@@ -49,7 +45,6 @@ fn a_layer_decides_each_policy_of_the_corpus_as_in_process() {
     assert!(played >= 60, "{played}");
 }
 
-/// A store keeps neither penalties nor shadow mode.
 #[cfg(feature = "redis")]
 #[test]
 fn a_layer_on_a_store_decides_the_corpus_as_in_process() {
@@ -60,7 +55,6 @@ fn a_layer_on_a_store_decides_the_corpus_as_in_process() {
     use tollgate_redis::{PolicyLimiter, RedisJointLimiter, Store};
 
     let Some(server) = PolicyStore::start() else { return };
-    let can_keep = |case: &Case| !case.has(&["a penalty", "all in shadow mode", "a dimension in shadow mode"]);
     let number = Cell::new(0);
     let decide = |policy: &Policy, requests: &[Request]| {
         number.set(number.get() + 1);
@@ -73,6 +67,6 @@ fn a_layer_on_a_store_decides_the_corpus_as_in_process() {
         let limiter: PolicyLimiter<[Key]> = limiter.into();
         decide(&RequestLimiter::new(&policy, Arc::new(limiter), |_, _| None), &clock, requests)
     };
-    let played = corpus::check(can_keep, decide);
+    let played = corpus::check(Case::is_for_a_store, decide);
     assert!(played >= 60, "{played}");
 }

@@ -23,7 +23,7 @@ use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
 use crate::state::request::Request;
-use crate::state::table::Refundable;
+use crate::state::table::Charges;
 use crate::tier::Tier;
 
 /// A rate limiter in several dimensions, such as user, address and endpoint.
@@ -567,10 +567,10 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         keys: impl Keys<D>,
         fingerprints: &Together,
         request: Request,
-        refundable: Option<&mut Vec<Refundable>>,
+        charges: Option<&mut Charges>,
     ) -> Status {
         let shown = |dimension, state: &mut dyn Hasher| feed_one(&keys, dimension, state);
-        self.engine.decide_observed(fingerprints, request, refundable, Some(&shown))
+        self.engine.decide_observed(fingerprints, request, charges, Some(&shown))
     }
 
     pub(crate) fn peek_as(&self, keys: impl Keys<D>, request: Request) -> Result<Status, JointError> {

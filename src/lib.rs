@@ -92,6 +92,7 @@
 //! | permits for later, or a look at what there would be | [`reserve`](Limiter::reserve), [`peek_reserve`](Limiter::peek_reserve) |
 //! | attempts that count unless they succeed | [`reserve`](Limiter::reserve) and [`commit`](Reservation::commit) first, [`refund`](Limiter::refund) on success |
 //! | a cost that is known afterwards | [`reserve`](Limiter::reserve) first, [`settle`](Reservation::settle) then |
+//! | so many requests at a time | [`try_enter`](Limiter::try_enter), with [`Quota::concurrent`] |
 //! | a key cap, another clock or another hasher | [`Limiter::builder`] |
 //! | tests that set the time | [`MockClock`] |
 //! | tests under tokio's paused time | [`TokioClock`] (feature `tokio`) |
@@ -127,6 +128,7 @@
 //! | at most N permits in any window, for limits in the millions: each permit is free again up to one step late | [`Quota::quantised_log`] |
 //! | nearly at most N permits in any window, for limits of 10 to 65,535, in the 32 bytes of a cell | [`Quota::sliding_counter`] |
 //! | a rate that rises after a pause, for what is slow then | [`Quota::warm_up`] |
+//! | at most N requests in flight at once | [`Quota::concurrent`], and a [`JointLimiter`] to limit their rate as well |
 //!
 //! # Recipes
 //! ## A limiter for a whole service
@@ -422,6 +424,7 @@ pub use observer::{Observation, ObservedKey, Observer, Unasked, observe_overrule
 pub use penalty::Penalty;
 pub use quota::{Algorithm, Calendar, Quota, QuotaError, Zone, ZoneError, schema};
 pub use quotas::ChangeError;
+pub use reservation::in_flight::InFlight;
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "snapshot")]
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};

@@ -17,7 +17,7 @@ use crate::no_key::{Key, NoKey};
 use crate::quota::Quota;
 use crate::quotas::Shown;
 use crate::state::request::Request;
-use crate::state::table::{Refundable, THE_KEY};
+use crate::state::table::{Charges, THE_KEY};
 use crate::tier::Tier;
 
 /// An exact, lock-free rate limiter for many keys, each with a quota of its own.
@@ -402,13 +402,13 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         key: impl AsKey<K>,
         fingerprint: Fingerprint,
         request: Request,
-        refundable: Option<&mut Vec<Refundable>>,
+        charges: Option<&mut Charges>,
     ) -> Status {
         let shown = |_, mut state: &mut dyn Hasher| key.hash_key(&mut state);
         self.engine.decide_observed(
             &[Some(fingerprint)],
             request,
-            refundable,
+            charges,
             if K::IS_NONE { None } else { Some(&shown) },
         )
     }

@@ -1,5 +1,7 @@
-//! Permits that can be refunded: [`Reservation`] and [`Receipt`].
+//! Permits that can be refunded: [`Reservation`] and [`Receipt`]. Requests that are in flight:
+//! [`InFlight`](in_flight::InFlight).
 
+pub(crate) mod in_flight;
 mod of_limiters;
 
 use core::fmt;
@@ -11,7 +13,7 @@ use crate::decision::{Denial, Status};
 use crate::engine::{Engine, LimiterId};
 use crate::error::{CostExceedsLimit, JointError};
 use crate::fingerprint::Fingerprint;
-use crate::state::table::Refundable;
+use crate::state::table::{Charges, Entries, Refundable};
 use crate::texts::{texts, wraps};
 use sealed::Settle;
 
@@ -44,6 +46,9 @@ pub(crate) mod sealed {
     pub trait Settle {
         /// Settles a receipt of this limiter. Returns the permits that are charged then.
         fn settle_receipt(&self, receipt: &super::Receipt, actual: u32) -> u32;
+
+        /// The request of a receipt of this limiter is over.
+        fn leave(&self, receipt: &mut super::Receipt);
     }
 }
 
@@ -51,8 +56,9 @@ pub(crate) mod sealed {
 ///
 /// The `reserve` methods of the limiters make it, such as
 /// [`Limiter::reserve`](crate::Limiter::reserve). Its permits are for now or for a later time.
-/// **Dropping it refunds its permits.** [`commit`](Self::commit) keeps them charged. `P` is the
-/// pointer to the limiter: a reference, or an [`Arc`](std::sync::Arc) for a reservation that goes
+/// **Dropping it refunds its permits.** [`commit`](Self::commit) keeps them charged. Until either, the
+/// request is in flight ([`Quota::concurrent`](crate::Quota::concurrent)). `P` is the pointer to the
+/// limiter: a reference, or an [`Arc`](std::sync::Arc) for a reservation that goes
 /// to another thread or task ([`reserve_owned`](crate::Limiter::reserve_owned)).
 ///
 /// ```
@@ -147,7 +153,8 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
         &self.status
     }
 
-    /// Keeps the permits charged. The receipt can refund them later, or be dropped.
+    /// Keeps the permits charged. The receipt can refund them later, or be dropped. The request is no
+    /// longer in flight: [`enter`](Self::enter) keeps it so.
     ///
     /// ```
     /// use std::time::Duration;
@@ -159,7 +166,9 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit(mut self) -> Receipt {
-        self.receipt.take().unwrap_or(Receipt { limiter: None, cost: 0, charges: Vec::new() })
+        let mut receipt = self.receipt.take().unwrap_or(Receipt::NONE);
+        Settle::leave(&*self.limiter, &mut receipt);
+        receipt
     }
 
     /// Refunds the permits, as dropping the reservation does. Returns the number of refunded
@@ -199,8 +208,10 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
 
     /// Returns the permits that were charged, and those that are charged then.
     fn settle_once(&mut self, actual: u32) -> (u32, u32) {
-        let settled = |receipt: Receipt| (receipt.cost, Settle::settle_receipt(&*self.limiter, &receipt, actual));
-        self.receipt.take().map_or((0, 0), settled)
+        let Some(mut receipt) = self.receipt.take() else { return (0, 0) };
+        let kept = Settle::settle_receipt(&*self.limiter, &receipt, actual);
+        Settle::leave(&*self.limiter, &mut receipt);
+        (receipt.cost, kept)
     }
 }
 
@@ -236,9 +247,13 @@ pub struct Receipt {
     limiter: Option<LimiterId>,
     cost: u32,
     charges: Vec<Refundable>,
+    /// None, once the caller has it.
+    entries: Entries,
 }
 
 impl Receipt {
+    const NONE: Self = Self { limiter: None, cost: 0, charges: Vec::new(), entries: Entries::NONE };
+
     /// The number of permits that were granted.
     #[must_use]
     pub const fn cost(&self) -> u32 {
@@ -258,15 +273,16 @@ impl<C: Clock, F> Engine<C, F> {
         &self,
         keys: &[Option<Fingerprint>],
         cost: u32,
-        asked: impl FnOnce(&mut Vec<Refundable>) -> Status,
+        asked: impl FnOnce(&mut Charges) -> Status,
     ) -> Result<(Status, Receipt), CostExceedsLimit> {
-        let mut charges = Vec::new();
+        let mut charges = Charges::default();
         let status = asked(&mut charges);
         self.fits(keys, cost, status.decision)?;
         if cost == 0 {
-            charges.extend(self.charges_of_none(keys));
+            charges.refundable.extend(self.charges_of_none(keys));
         }
-        Ok((status, Receipt { limiter: Some(self.id), cost, charges }))
+        let Charges { refundable, entries } = charges;
+        Ok((status, Receipt { limiter: Some(self.id), cost, charges: refundable, entries }))
     }
 }
 
@@ -275,6 +291,11 @@ impl<C: Clock, F> Engine<C, F> {
     /// keys, to the one with the fewest.
     fn settle(&self, receipt: &Receipt, actual: u32) -> u32 {
         self.table.settle(&receipt.charges, actual, &self.clock).unwrap_or(receipt.cost)
+    }
+
+    /// The request of a receipt is over.
+    fn leave(&self, receipt: &mut Receipt) {
+        receipt.entries.take().for_each(|entry| self.table.leave(&entry, &self.clock));
     }
 
     /// Refunds a receipt. Returns how many permits: of several keys, of the one with the most.

@@ -5,6 +5,8 @@ pub(crate) mod account;
 mod arena;
 mod cell;
 mod claims;
+mod concurrency;
+mod enter;
 #[cfg(feature = "snapshot")]
 pub(crate) mod export;
 pub(crate) mod joint;

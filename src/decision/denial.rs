@@ -59,6 +59,9 @@ impl Denial {
     /// The wait of a request that can never succeed. Other waits are less than 2^62.
     pub(crate) const NEVER: u64 = u64::MAX;
 
+    /// The number of the quota in a decision that too many requests are in flight.
+    pub(crate) const IN_FLIGHT: u8 = u8::MAX;
+
     /// The same denial, where other dimensions have charged.
     pub(crate) const fn beside_a_charge(self) -> Self {
         Self { is_beside_a_charge: true, ..self }
@@ -69,7 +72,7 @@ impl Denial {
     }
 
     pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, quota: u8) -> Self {
-        let by_quota = matches!(reason, DenialReason::Quota) as u8;
+        let by_quota = matches!(reason, DenialReason::Quota | DenialReason::InFlight) as u8;
         Self { retry_after_ns, reason, quota, dimension: 0, violated: 1, by_quota, is_beside_a_charge: false, named: 0 }
     }
 
@@ -106,10 +109,12 @@ impl Denial {
 
     /// The denial of a request that is denied for both reasons. It has the longer wait with its
     /// reason, and both dimensions. A wait of a key in shadow mode counts only beside others such:
-    /// once the others are over, the request is admitted.
+    /// once the others are over, the request is admitted. That requests are in flight is told if
+    /// nothing else denies the request: a wait that is known helps more than none.
     pub(crate) fn and(self, other: Self, shadowed: Shadowed) -> Self {
         let violated = self.violated | other.violated;
-        let rank = |denial: Self| (!shadowed.has(denial.dimension()), denial.retry_after_ns);
+        let wait = |denial: Self| if denial.reason == DenialReason::InFlight { 0 } else { denial.retry_after_ns };
+        let rank = |denial: Self| (!shadowed.has(denial.dimension()), wait(denial));
         let longer = if rank(other) > rank(self) { other } else { self };
         Self { violated, by_quota: self.by_quota | other.by_quota, ..longer }
     }
@@ -117,21 +122,22 @@ impl Denial {
     /// The wait after which the same request succeeds, and not a nanosecond sooner, if no other
     /// permits are granted until then.
     ///
-    /// There are two exceptions. At the key cap ([`DenialReason::KeyCap`]) it is the time until a
+    /// There are exceptions. At the key cap ([`DenialReason::KeyCap`]) it is the time until a
     /// place may be free: no place is free sooner, unless a key is forgotten or refunded, or quotas
     /// change. After the wait there may be no place either, and then the denial has another wait:
     /// the keys that hold the places may have been granted more permits, or other new keys were
     /// faster. A wait for another reason tells nothing of places: after it, a new key of the request
     /// may find none, or one in which a bucket that [starts](crate::Quota::starting_with) low begins to
-    /// fill. On the deny list ([`DenialReason::DenyList`]) no wait helps, and it is
-    /// [`Duration::MAX`]. Note that `Instant::now() + Duration::MAX` panics.
+    /// fill. On the deny list ([`DenialReason::DenyList`]) no wait helps, and while too many requests
+    /// are in flight ([`DenialReason::InFlight`]) none is known: it is [`Duration::MAX`]. Note that
+    /// `Instant::now() + Duration::MAX` panics.
     #[must_use]
     pub const fn retry_after(&self) -> Duration {
         duration(self.retry_after_ns)
     }
 
     /// The [wait](Self::retry_after) in whole seconds, rounded up and at least 1: the value of a
-    /// `Retry-After` header. `None` if no wait helps: then leave the header out.
+    /// `Retry-After` header. `None` if no wait helps, or none is known: then leave the header out.
     #[must_use]
     pub const fn retry_after_secs(&self) -> Option<u64> {
         match self.retry_after_ns {
@@ -264,6 +270,7 @@ impl core::fmt::Display for Denial {
             DenialReason::KeyCap => "the limiter is at its key cap",
             DenialReason::Penalty => "blocked after too many denied requests",
             DenialReason::DenyList => "on the deny list",
+            DenialReason::InFlight => return f.write_str("too many requests in flight: try again when one has ended"),
         })?;
         match self.retry_after_secs() {
             Some(seconds) => write!(f, ": try again in {seconds} s"),
@@ -307,4 +314,8 @@ pub enum DenialReason {
     Penalty,
     /// The key is on the [deny list](crate::Limiter::deny).
     DenyList,
+    /// The key has too many requests in flight: see [`Quota::concurrent`](crate::Quota::concurrent).
+    /// No [wait](Denial::retry_after) is known. A request that is denied for another reason, too, has
+    /// that one.
+    InFlight,
 }

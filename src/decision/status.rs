@@ -245,6 +245,7 @@ pub struct QuotaStatus {
     dimension: u8,
     quota: u8,
     is_violated: bool,
+    counts_requests: bool,
     pub(crate) left: Left,
 }
 
@@ -268,7 +269,7 @@ impl QuotaStatus {
     ) -> Self {
         let (next_after_ns, reset_after_ns) = (nanos(next_after), nanos(reset_after));
         let left = Left { limit, remaining, next_after_ns, reset_after_ns };
-        Self { dimension: octet(dimension), quota: octet(quota), is_violated: false, left }
+        Self { dimension: octet(dimension), quota: octet(quota), is_violated: false, counts_requests: false, left }
     }
 
     /// The dimension of the quota, counted from zero; zero of a limiter without dimensions.
@@ -303,6 +304,29 @@ impl QuotaStatus {
         self.quota as usize
     }
 
+    /// Whether the quota is a [concurrency limit](crate::Quota::concurrent), whose numbers are requests
+    /// in flight: a request takes one of them, whatever it costs, and none of its times are known.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, String)>::builder()
+    ///     .dimension("tokens", [Quota::per_minute(5000)])
+    ///     .dimension("streams", [Quota::concurrent(4)])
+    ///     .build()?;
+    /// let reserved = limiter.reserve(("alice", "alice"), 300)?;
+    /// let left: Vec<_> = reserved.status().quotas().collect();
+    /// assert_eq!((left[0].counts_requests(), left[0].remaining()), (false, 4700));
+    /// assert_eq!((left[1].counts_requests(), left[1].remaining()), (true, 3));
+    /// assert_eq!(left[1].next_after(), Duration::MAX);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn counts_requests(&self) -> bool {
+        self.counts_requests
+    }
+
     /// The most permits that a request can be granted: [`Quota::limit`](crate::Quota::limit).
     #[must_use]
     pub const fn limit(&self) -> u32 {
@@ -318,8 +342,9 @@ impl QuotaStatus {
 
     /// The time until [`remaining`](Self::remaining) grows, if no more permits are granted, to the
     /// nanosecond. Zero when all permits are left. [`Duration::MAX`] for a key on the [deny
-    /// list](crate::Limiter::deny), and for a bucket that [starts](crate::Quota::starting_with) with
-    /// less than all: it fills from the key's first request on.
+    /// list](crate::Limiter::deny), for requests in flight, and for a bucket that
+    /// [starts](crate::Quota::starting_with) with less than all: it fills from the key's first request
+    /// on.
     #[must_use]
     pub const fn next_after(&self) -> Duration {
         duration(self.left.next_after_ns)
@@ -396,7 +421,8 @@ const INLINE: usize = 6;
 impl PerQuota {
     /// An empty list.
     pub(crate) const NONE: Self = {
-        let none = QuotaStatus { dimension: 0, quota: 0, is_violated: false, left: Left::NOTHING };
+        let left = Left::NOTHING;
+        let none = QuotaStatus { dimension: 0, quota: 0, is_violated: false, counts_requests: false, left };
         Self { inline: [none; INLINE], more: Vec::new(), count: 0, from: 0, dimension: 0, denied: 0 }
     };
 
@@ -412,8 +438,22 @@ impl PerQuota {
         self.count = self.from;
         self.more.truncate(usize::from(self.count).saturating_sub(INLINE));
         for (quota, left) in (0..).zip(each) {
-            self.push(QuotaStatus { dimension: self.dimension, quota, is_violated: false, left });
+            self.push(QuotaStatus {
+                dimension: self.dimension,
+                quota,
+                is_violated: false,
+                counts_requests: false,
+                left,
+            });
         }
+    }
+
+    /// The same of a concurrency limit.
+    pub(crate) fn set_in_flight(&mut self, left: Left) {
+        self.set([left]);
+        let last = usize::from(self.count) - 1;
+        let last = self.inline.get_mut(last).or_else(|| self.more.last_mut());
+        last.into_iter().for_each(|last| last.counts_requests = true);
     }
 
     #[inline]
@@ -440,7 +480,8 @@ impl PerQuota {
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = QuotaStatus> + Clone {
         (0..usize::from(self.count)).map(|index| {
             let quota = self.inline.get(index).copied().unwrap_or_else(|| self.more[index - INLINE]);
-            QuotaStatus { is_violated: quota.left.remaining < self.denied, ..quota }
+            let denied = if quota.counts_requests { self.denied.min(1) } else { self.denied };
+            QuotaStatus { is_violated: quota.left.remaining < denied, ..quota }
         })
     }
 

@@ -14,7 +14,7 @@ use crate::penalty::Noted;
 use crate::quota::Quota;
 use crate::state::joint::KeyedRequest;
 use crate::state::request::Request;
-use crate::state::table::Refundable;
+use crate::state::table::{Charges, Refundable};
 
 /// The keys of one request by their dimensions.
 pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
@@ -24,18 +24,18 @@ type Blocks = [Option<u64>; MAX_DIMENSIONS];
 
 impl<C: Clock, F> Engine<C, F> {
     /// Decides a request, and tells the observers. Charges that can be refunded are added to
-    /// `refundable`. `shown` are the keys as observers see them, if there are any.
+    /// `charges`. `shown` are the keys as observers see them, if there are any.
     #[inline(never)]
     pub(crate) fn decide_observed(
         &self,
         keys: &[Option<Fingerprint>],
         request: Request,
-        refundable: Option<&mut Vec<Refundable>>,
+        charges: Option<&mut Charges>,
         shown: Option<&dyn Feed>,
     ) -> Status {
         let status = match keys {
-            [Some(key)] if refundable.is_none() => self.decide_status(*key, request.cost),
-            _ => self.decide_fully(keys, request, refundable),
+            [Some(key)] if charges.is_none() => self.decide_status(*key, request.cost),
+            _ => self.decide_fully(keys, request, charges),
         };
         if self.is_observed() && request.cost > 0 {
             // The observers see what the caller makes of a denial.
@@ -91,7 +91,7 @@ impl<C: Clock, F> Engine<C, F> {
         &self,
         keys: &[Option<Fingerprint>],
         request: Request,
-        refundable: Option<&mut Vec<Refundable>>,
+        charges: Option<&mut Charges>,
     ) -> Status {
         // It charges nothing, so it goes past counts and penalties.
         if request.cost == 0 {
@@ -99,11 +99,11 @@ impl<C: Clock, F> Engine<C, F> {
         }
         // Without lists, penalties and shadow mode the quotas alone decide.
         let Some(modes) = self.modes.get() else {
-            let status = self.by_quotas(self.keyed(keys, request), &self.clock, refundable);
+            let status = self.by_quotas(self.keyed(keys, request), &self.clock, charges);
             self.count(status.decision);
             return status;
         };
-        let mut status = self.beside_shadow(modes, keys, request, refundable);
+        let mut status = self.beside_shadow(modes, keys, request, charges);
         if !request.peeks {
             self.count(status.decision);
         }
@@ -118,10 +118,10 @@ impl<C: Clock, F> Engine<C, F> {
         modes: &Modes,
         keys: &[Option<Fingerprint>],
         request: Request,
-        mut refundable: Option<&mut Vec<Refundable>>,
+        mut charges: Option<&mut Charges>,
     ) -> Status {
         if !modes.has_any_shadow() {
-            return self.by_modes(modes, keys, request, refundable);
+            return self.by_modes(modes, keys, request, charges);
         }
         let mut asked = Together::default();
         let asked = &mut asked[..keys.len()];
@@ -129,7 +129,7 @@ impl<C: Clock, F> Engine<C, F> {
         let mut overruled = None;
         // Each round asks fewer keys.
         loop {
-            let mut status = self.by_modes(modes, asked, request, refundable.as_deref_mut());
+            let mut status = self.by_modes(modes, asked, request, charges.as_deref_mut());
             match (status.decision, overruled) {
                 (Decision::Denied(denial), _) if modes.leave_shadow(denial, asked) => overruled = Some(denial),
                 (Decision::Admitted(admission), Some(denial)) => {
@@ -170,7 +170,7 @@ impl<C: Clock, F> Engine<C, F> {
         modes: &Modes,
         keys: &[Option<Fingerprint>],
         request: Request,
-        refundable: Option<&mut Vec<Refundable>>,
+        charges: Option<&mut Charges>,
     ) -> Status {
         let (mut unlisted, mut blocks): (Together, Blocks) = Default::default();
         let unlisted = &mut unlisted[..keys.len()];
@@ -188,7 +188,7 @@ impl<C: Clock, F> Engine<C, F> {
             let status = self.table.refuse(keyed, &clock);
             return with_blocks(status, &blocks, keyed, clock.last(), &clock);
         }
-        let (status, told_at) = (self.by_quotas(keyed, &clock, refundable), clock.last());
+        let (status, told_at) = (self.by_quotas(keyed, &clock, charges), clock.last());
         let denial = status.denial().filter(|denial| !request.peeks && !denial.never_fits());
         for dimension in denial.into_iter().flat_map(Denial::violated_quotas) {
             let key = keyed.keys[dimension];
@@ -198,17 +198,12 @@ impl<C: Clock, F> Engine<C, F> {
     }
 
     /// The answer of the quotas.
-    fn by_quotas(
-        &self,
-        keyed: KeyedRequest<'_>,
-        clock: &impl Clock,
-        refundable: Option<&mut Vec<Refundable>>,
-    ) -> Status {
+    fn by_quotas(&self, keyed: KeyedRequest<'_>, clock: &impl Clock, charges: Option<&mut Charges>) -> Status {
         if keyed.request.peeks {
             return self.table.preview(keyed, clock);
         }
         let mut status = Status::nothing();
-        let decision = self.table.acquire(keyed, clock, Some(&mut status.left), refundable);
+        let decision = self.table.acquire(keyed, clock, Some(&mut status.left), charges);
         status.decided(decision, keyed.request.cost)
     }
 
@@ -291,7 +286,10 @@ fn with_blocks<C: Clock>(
         if denial.never_fits() {
             return denial;
         }
-        let denial = denial.after(from_now(told_at.saturating_add(denial.wait_ns())));
+        let denial = match denial.wait_ns() {
+            Denial::NEVER => denial,
+            wait_ns => denial.after(from_now(told_at.saturating_add(wait_ns))),
+        };
         // A wait for a place is told as such, because it may not be the last one.
         match blocks[denial.dimension()].filter(|_| denial.reason() == DenialReason::Quota) {
             Some(_) => by_block(denial.dimension(), denial.wait_ns()).and(denial, shadowed),

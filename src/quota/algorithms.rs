@@ -420,6 +420,43 @@ impl Quota {
         let window = longest.saturating_add(warm_up);
         Self::of(Kind::WarmUp { rate, per, warm_up }, limit, window)
     }
+
+    /// A concurrency limit: at most `limit` requests of a key are in flight at once.
+    ///
+    /// A request is in flight from [`try_enter`](crate::Limiter::try_enter) until its
+    /// [guard](crate::InFlight) is dropped, or while a [reservation](crate::Limiter::reserve) lasts.
+    /// It counts once, whatever its cost. A request without either, such as one by
+    /// [`try_acquire`](crate::Limiter::try_acquire), is over as soon as it is decided: it is
+    /// admitted if one more request may be in flight, and leaves nothing behind.
+    ///
+    /// To limit both a rate and the requests in flight, give each a dimension of a
+    /// [`JointLimiter`](crate::JointLimiter): a request gets both or neither.
+    ///
+    /// - `limit()`: the given limit, at most [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    /// - `window()`: zero. A denial has no wait, because a request may end at any time
+    ///   ([`DenialReason::InFlight`](crate::DenialReason::InFlight)).
+    /// - A snapshot has no requests in flight.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::concurrent(2))?;
+    /// let first = limiter.try_enter("alice")?;
+    /// let second = limiter.try_enter("alice")?;
+    /// assert!(limiter.try_enter("alice").is_err());
+    /// drop(first);
+    /// assert!(limiter.try_enter("alice").is_ok());
+    /// # drop(second);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Source: E. W. Dijkstra, [Over de sequentialiteit van
+    /// procesbeschrijvingen](https://www.cs.utexas.edu/~EWD/translations/EWD35-English.html), EWD 35,
+    /// 1962: the counting semaphore.
+    #[must_use]
+    pub const fn concurrent(limit: u32) -> Self {
+        Self::of(Kind::Concurrency { max_hold: None }, limit, Duration::ZERO)
+    }
 }
 
 /// The time in which so many permits flow at a rate of `rate` every `per`, rounded up to a

@@ -17,6 +17,7 @@ pub(crate) enum Kind {
     QuantisedLog { window: Duration, resolution: Duration },
     WarmUp { rate: u32, per: Duration, warm_up: Duration },
     Calendar { per: Calendar, zone: Zone },
+    Concurrency { max_hold: Option<Duration> },
 }
 
 /// How a [`Quota`](crate::Quota) counts permits.
@@ -58,6 +59,9 @@ pub enum Algorithm {
     QuantisedLog,
     /// An idle limiter is cold, and rises to its rate ([`Quota::warm_up`](crate::Quota::warm_up)).
     WarmUp,
+    /// Requests are counted while they are in flight
+    /// ([`Quota::concurrent`](crate::Quota::concurrent)).
+    Concurrency,
 }
 
 texts! { Algorithm {
@@ -69,4 +73,5 @@ texts! { Algorithm {
     SlidingCounter => "sliding window counter";
     QuantisedLog => "quantised log";
     WarmUp => "warm-up";
+    Concurrency => "concurrency limit";
 } }

@@ -66,6 +66,8 @@ macro_rules! fields {
             Rate rate Number 3 "Permits every `per` of a limiter that is warm";
             WarmUp warm_up Duration 5 "The time in which a cold limiter becomes warm";
             Zone zone Zone 0 "Time zone of a `per` that is a day, week or month: UTC by default";
+            MaxHold max_hold Duration 5
+                "The longest that a store or a server counts a request whose end it is not told";
         }
     };
 }
@@ -262,6 +264,8 @@ algorithms! {
         "At most `limit` in any `per`, remembered in steps of `resolution`";
     WarmUp "warm-up" [Limit Rate Per WarmUp] []
         "A cold limiter rises to `rate` every `per` within `warm_up`, with at most `limit` at once";
+    Concurrency "concurrency" [Limit] [MaxHold]
+        "At most `limit` requests are in flight at once";
 }
 
 impl Algorithm {
@@ -347,7 +351,8 @@ impl Quota {
             _ => None,
         };
         // Of several fields that are missing, the error names `per`.
-        let per = if calendar.is_some() { Duration::ZERO } else { time(Field::Per)? };
+        let has_per = calendar.is_none() && algorithm.has_field(Field::Per);
+        let per = if has_per { time(Field::Per)? } else { Duration::ZERO };
         if zone.is_some() && calendar.is_none() {
             return Err(FieldError::ZoneNeedsCalendar);
         }
@@ -363,6 +368,10 @@ impl Quota {
             Algorithm::SlidingCounter => Self::sliding_counter(number(Field::Limit)?, per),
             Algorithm::QuantisedLog => Self::quantised_log(number(Field::Limit)?, per, time(Field::Resolution)?),
             Algorithm::WarmUp => Self::warm_up(number(Field::Limit)?, number(Field::Rate)?, per, time(Field::WarmUp)?),
+            Algorithm::Concurrency => {
+                let max_hold = time(Field::MaxHold).ok();
+                Self::of(Kind::Concurrency { max_hold }, number(Field::Limit)?, Duration::ZERO)
+            }
         };
         let quota = Self {
             start: number(Field::Start).ok(),
@@ -400,6 +409,7 @@ impl Quota {
             Kind::WarmUp { rate, per, warm_up } => (rate, per, warm_up),
             Kind::SlidingCounter { window } => (0, window, Duration::ZERO),
             Kind::QuantisedLog { window, resolution } => (0, window, resolution),
+            Kind::Concurrency { max_hold } => (0, Duration::ZERO, max_hold.unwrap_or_default()),
         };
         let value = match field {
             Field::Limit | Field::Capacity => FieldValue::Number(self.limit()),
@@ -409,7 +419,8 @@ impl Quota {
                 None => FieldValue::Duration(per),
             },
             Field::Zone => FieldValue::Zone(self.calendar_window()?.1),
-            Field::MaxDelay | Field::Resolution | Field::WarmUp => FieldValue::Duration(most),
+            Field::MaxHold if most.is_zero() => return None,
+            Field::MaxDelay | Field::Resolution | Field::WarmUp | Field::MaxHold => FieldValue::Duration(most),
             Field::Start => FieldValue::Number(self.start()?),
             Field::Phase => FieldValue::Duration(self.phase()?),
             Field::CountingRefused => FieldValue::Flag(self.is_counting_refused().then_some(true)?),

@@ -29,6 +29,8 @@ impl Quota {
     ///   than [`MAX_STEPS`](Self::MAX_STEPS) steps;
     /// - a warm-up that is zero, or in which more than [`MAX_CAPACITY`](Self::MAX_CAPACITY) permits
     ///   flow;
+    /// - a time of [`held_at_most`](Self::held_at_most) that is zero or above
+    ///   [`MAX_WINDOW`](Self::MAX_WINDOW);
     /// - numbers by which [`window`](Self::window) is above [`MAX_WINDOW`](Self::MAX_WINDOW);
     /// - a [start](Self::starting_with) above the capacity.
     ///
@@ -57,6 +59,7 @@ impl Quota {
             Kind::WarmUp { rate, per, warm_up } => {
                 (Self::MAX_CAPACITY, (rate, per), ANY.1, check_warm_up(rate, per, warm_up))
             }
+            Kind::Concurrency { max_hold } => (Self::MAX_CAPACITY, ANY, ANY.1, check_hold(max_hold)),
         };
         let (is_log, is_bucket) = (matches!(self.kind, Kind::Log), matches!(self.kind, Kind::TokenBucket { .. }));
         let has_phase = matches!(self.kind, Kind::FixedWindow | Kind::SlidingCounter { .. });
@@ -77,6 +80,7 @@ impl Quota {
             error_if(start > limit, QuotaError::StartPastCapacity { start, capacity: limit }),
             error_if(self.counts_refused && !is_log, QuotaError::CountingRefusedNeedsLog),
             error_if(self.phase.is_some() && !has_phase, QuotaError::PhaseNeedsFixedWindow),
+            error_if(self.holds_wrongly, QuotaError::HoldNeedsConcurrency),
             if let Some(name) = &self.name { check_name(name) } else { Ok(()) },
         ])
     }
@@ -102,6 +106,11 @@ const fn check_warm_up(rate: u32, per: Duration, warm_up: Duration) -> Result<()
         error_if(warm_up.is_zero(), QuotaError::ZeroWarmUp),
         error_if(is_long(warm_up) || stored > most, QuotaError::WarmUpTooLong { warm_up }),
     ])
+}
+
+const fn check_hold(max_hold: Option<Duration>) -> Result<(), QuotaError> {
+    let Some(max_hold) = max_hold else { return Ok(()) };
+    error_if(max_hold.is_zero() || is_long(max_hold), QuotaError::HoldOutOfRange { max_hold })
 }
 
 const fn check_name(name: &Name) -> Result<(), QuotaError> {
@@ -246,6 +255,15 @@ pub enum QuotaError {
         /// The given warm-up.
         warm_up: Duration,
     },
+    /// [`Quota::held_at_most`](Quota::held_at_most) was called on a quota other than a concurrency
+    /// limit.
+    HoldNeedsConcurrency,
+    /// The time for which a request is held is zero, or longer than
+    /// [`Quota::MAX_WINDOW`](Quota::MAX_WINDOW).
+    HoldOutOfRange {
+        /// The given time.
+        max_hold: Duration,
+    },
     /// The name has no characters.
     EmptyName,
     /// The name is longer than [`Quota::MAX_NAME`](Quota::MAX_NAME).
@@ -289,6 +307,9 @@ texts! { QuotaError {
     ZeroWarmUp => "the warm-up is zero: give at least one nanosecond, or a leaky bucket";
     WarmUpTooLong { warm_up } => "a warm-up of {warm_up:?} is too long: at most {:?}, and {} permits at the given rate",
         Quota::MAX_WINDOW, Quota::MAX_CAPACITY;
+    HoldNeedsConcurrency => "only a concurrency limit can have a longest time for which requests are held";
+    HoldOutOfRange { max_hold } => "requests can't be held for at most {max_hold:?}: give a time above zero, of at most {:?}",
+        Quota::MAX_WINDOW;
     EmptyName => "the name is empty: give at least one character, or no name";
     NameTooLong { length } => "a name of {length} bytes is too long: at most {}", Quota::MAX_NAME;
     NameCharacter { at } => "the name has a character that is not allowed, after {at} bytes: give printable ASCII \

@@ -40,6 +40,8 @@ pub struct Quota {
     pub(super) start: Option<u32>,
     /// The start of one of the aligned windows, after the start of 1970.
     pub(super) phase: Option<Duration>,
+    /// Whether a longest time to hold requests was given to another algorithm, which has none.
+    pub(super) holds_wrongly: bool,
     /// Whether denied requests count.
     pub(super) counts_refused: bool,
     pub(super) name: Option<Name>,
@@ -47,7 +49,7 @@ pub struct Quota {
 
 impl Quota {
     pub(super) const fn of(kind: Kind, limit: u32, window: Duration) -> Self {
-        Self { limit, window, kind, start: None, phase: None, counts_refused: false, name: None }
+        Self { limit, window, kind, start: None, phase: None, holds_wrongly: false, counts_refused: false, name: None }
     }
 
     /// The most permits that a request can be granted.
@@ -71,7 +73,7 @@ impl Quota {
     ///
     /// For a sliding window log and a fixed window this is the window that was given. For windows of
     /// the calendar it is the longest: 31 days and an hour for months of a zone where clocks are set
-    /// back.
+    /// back. A [concurrency limit](Self::concurrent) has none: it is zero.
     ///
     /// ```
     /// use std::time::Duration;
@@ -107,6 +109,7 @@ impl Quota {
             Kind::SlidingCounter { .. } => Algorithm::SlidingCounter,
             Kind::QuantisedLog { .. } => Algorithm::QuantisedLog,
             Kind::WarmUp { .. } => Algorithm::WarmUp,
+            Kind::Concurrency { .. } => Algorithm::Concurrency,
         }
     }
 
@@ -177,6 +180,48 @@ impl Quota {
     #[must_use]
     pub const fn calendar_window(&self) -> Option<(Calendar, Zone)> {
         if let Kind::Calendar { per, zone } = self.kind { Some((per, zone)) } else { None }
+    }
+
+    /// This concurrency limit, where a store or a server counts a request for at most so long, in
+    /// case that its end is never told: the process that held it was killed, or lost its connection.
+    /// A request that takes longer no longer counts.
+    ///
+    /// In a process nothing is lost: a request counts until its guard is dropped.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Quota, QuotaError};
+    ///
+    /// let streams = Quota::concurrent(4).held_at_most(Duration::from_secs(600));
+    /// assert_eq!(streams.max_hold(), Some(Duration::from_secs(600)));
+    /// let log = Quota::per_minute(5).held_at_most(Duration::from_secs(600));
+    /// assert_eq!(log.validate(), Err(QuotaError::HoldNeedsConcurrency));
+    /// ```
+    #[must_use]
+    pub const fn held_at_most(self, max_hold: Duration) -> Self {
+        match self.kind {
+            Kind::Concurrency { .. } => Self { kind: Kind::Concurrency { max_hold: Some(max_hold) }, ..self },
+            _ => Self { holds_wrongly: true, ..self },
+        }
+    }
+
+    /// The duration given to [`held_at_most`](Self::held_at_most), or a minute; `None` for any quota
+    /// other than a [concurrency limit](Self::concurrent).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    ///
+    /// assert_eq!(Quota::concurrent(4).max_hold(), Some(Duration::from_secs(60)));
+    /// assert_eq!(Quota::per_minute(5).max_hold(), None);
+    /// ```
+    #[must_use]
+    pub const fn max_hold(&self) -> Option<Duration> {
+        match self.kind {
+            Kind::Concurrency { max_hold: None } => Some(Duration::from_secs(60)),
+            Kind::Concurrency { max_hold } => max_hold,
+            _ => None,
+        }
     }
 
     /// The longest name: 32 bytes.
@@ -397,6 +442,10 @@ impl fmt::Display for Quota {
             }
             Kind::WarmUp { rate, per, warm_up } => {
                 write!(f, "{algorithm} of {} to {rate} per {}, at most {limit} at once", text(warm_up), text(per))
+            }
+            Kind::Concurrency { max_hold: None } => write!(f, "{algorithm}, {limit} in flight"),
+            Kind::Concurrency { max_hold: Some(max_hold) } => {
+                write!(f, "{algorithm}, {limit} in flight, held for at most {}", text(max_hold))
             }
         }?;
         if let Some(start) = self.start {

@@ -247,6 +247,10 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Settle for Limiter<K, C, F> {
     fn settle_receipt(&self, receipt: &Receipt, actual: u32) -> u32 {
         self.engine.settle(receipt, actual)
     }
+
+    fn leave(&self, receipt: &mut Receipt) {
+        self.engine.leave(receipt);
+    }
 }
 
 impl<C: Clock> Limiter<NoKey, C, NoKey> {
@@ -478,5 +482,9 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
 impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> Settle for JointLimiter<D, C, F> {
     fn settle_receipt(&self, receipt: &Receipt, actual: u32) -> u32 {
         self.engine.settle(receipt, actual)
+    }
+
+    fn leave(&self, receipt: &mut Receipt) {
+        self.engine.leave(receipt);
     }
 }

@@ -19,6 +19,8 @@ pub(super) type Numbers = [u64; 8];
 pub(super) fn compared([kind, limit, window, permits, per, most, start, phase]: Numbers) -> Numbers {
     let is_fixed = kind == number(Algorithm::FixedWindow);
     let (has_phase, window) = (is_fixed && phase > 0, if is_fixed && per > 0 { 0 } else { window });
+    // How long requests are held elsewhere.
+    let most = if kind == number(Algorithm::Concurrency) { 0 } else { most };
     [kind, limit, window, permits, per, most, start, has_phase.into()]
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::account::{Account, STATE_BITS};
 use super::cell::{Key, MAX_TIME, Word};
+use super::concurrency::Concurrency;
 use super::log::{Layout, LogPlan};
 use super::plan::{Plan, with_algorithm};
 use super::request::Seen;
@@ -89,6 +90,17 @@ impl<A: Account> Exported for A {
             0 => Word::NEW,
             _ => Word::of(self.moved_in_time(state, by, now)),
         })
+    }
+}
+
+/// No request is in flight after a restart.
+impl Exported for Concurrency {
+    fn export(&self, _: Seen<'_>) -> Option<Option<Export>> {
+        Some(None)
+    }
+
+    fn import(&self, _: &Rings, _: &Export, _: Import) -> Option<Word> {
+        None
     }
 }
 

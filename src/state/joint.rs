@@ -5,7 +5,7 @@ use super::cell::Key;
 use super::plan::Version;
 use super::request::{Request, RequestKind};
 use super::shard::{Full, Prepared, back_off};
-use super::table::{Refundable, Table};
+use super::table::{Charges, Table};
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial, DenialReason, PerQuota, Shadowed, Status};
@@ -60,7 +60,7 @@ struct Preview {
 
 impl Table {
     /// Takes the permits of each of the keys, or of none. Writes the permits left to `left`, and
-    /// what refunds need to `refundable`.
+    /// what can be given back to `charges`.
     ///
     /// Keys are asked in the order of their dimensions. Each new one takes a place, up to the first
     /// key that denies the request or finds none. If a quota denies it, quotas alone are named.
@@ -69,15 +69,16 @@ impl Table {
         keyed: KeyedRequest<'_>,
         clock: &dyn Clock,
         mut left: Option<&mut PerQuota>,
-        mut refundable: Option<&mut Vec<Refundable>>,
+        mut charges: Option<&mut Charges>,
     ) -> Decision {
         let (mut lost, mut without_place) = (0, 0);
+        let keyed = KeyedRequest { request: Request { enters: charges.is_some(), ..keyed.request }, ..keyed };
         loop {
             if let Some(left) = left.as_deref_mut() {
                 *left = PerQuota::NONE;
             }
             let last_look = without_place == LOOKS_FOR_A_PLACE;
-            let attempt = self.attempt(keyed, last_look, clock, left.as_deref_mut(), refundable.as_deref_mut());
+            let attempt = self.attempt(keyed, last_look, clock, left.as_deref_mut(), charges.as_deref_mut());
             if let Ok(Some(decision)) = attempt {
                 return decision;
             }
@@ -116,7 +117,7 @@ impl Table {
         last_look: bool,
         clock: &dyn Clock,
         mut left: Option<&mut PerQuota>,
-        mut refundable: Option<&mut Vec<Refundable>>,
+        mut charges: Option<&mut Charges>,
     ) -> Result<Option<Decision>, Full> {
         let mut prepared: [Option<(Key, Prepared<'_>)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
         let (mut admission, mut denied, mut skips) = (Admission::UNCOUNTED, None, false);
@@ -154,8 +155,8 @@ impl Table {
         }
         for (key, prepared) in prepared.iter_mut().flatten() {
             prepared.keep_place();
-            if let Some(refundable) = refundable.as_deref_mut().filter(|_| denied.is_none()) {
-                refundable.push(Refundable { key: *key, cost: keyed.request.cost, charged: prepared.charged });
+            if let Some(charges) = charges.as_deref_mut().filter(|_| denied.is_none()) {
+                charges.push(*key, keyed.request.cost, prepared.charged);
             }
         }
         // The clock may panic here.

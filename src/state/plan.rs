@@ -11,6 +11,7 @@ use super::account::calendar::CalendarWindow;
 use super::account::line::{Queue, WarmUp};
 use super::account::windows::{Counter, Window};
 use super::cell::{AtomicWord, Key, TIME_ZERO, Word};
+use super::concurrency::Concurrency;
 use super::log::steps::Steps;
 use super::log::{LogPlan, Permits};
 use super::request::{self, Algorithm, CellRef, Request, Seen};
@@ -31,6 +32,7 @@ pub(super) enum Plan {
     Counter(Counter),
     WarmUp(WarmUp),
     Calendar(CalendarWindow),
+    Concurrency(Concurrency),
 }
 
 /// An expression of the algorithm of a plan, compiled for each.
@@ -45,6 +47,7 @@ macro_rules! with_algorithm {
             Plan::Counter($algorithm) => $answer,
             Plan::WarmUp($algorithm) => $answer,
             Plan::Calendar($algorithm) => $answer,
+            Plan::Concurrency($algorithm) => $answer,
         }
     };
 }
@@ -79,6 +82,7 @@ impl Plan {
                 Self::Window(Window::new(limit, window, quota.phase().map(|phase| boundary(phase, window))))
             }
             Kind::Calendar { per, zone } => Self::Calendar(CalendarWindow::new(limit, per, zone, origin, since_1970)),
+            Kind::Concurrency { .. } => Self::Concurrency(Concurrency::new(limit)),
             Kind::SlidingCounter { window } => {
                 let window = nanos(window);
                 Self::Counter(Counter::new(limit, window, Some(boundary(quota.phase().unwrap_or_default(), window))))
@@ -95,7 +99,7 @@ impl Plan {
         request: Request,
         left: Option<&mut PerQuota>,
     ) -> Option<(u64, u8)> {
-        if request != Request::acquire(1) {
+        if (Request { enters: false, ..request }) != Request::acquire(1) {
             return None;
         }
         match self {
@@ -152,6 +156,7 @@ impl Plan {
             (Self::Counter(of), Self::Counter(under)) => of.moved(seen, under, to),
             (Self::WarmUp(of), Self::WarmUp(under)) => of.moved(seen, under, to),
             (Self::Calendar(of), Self::Calendar(under)) => of.moved(seen, under, to),
+            (Self::Concurrency(of), Self::Concurrency(under)) => of.moved(seen, under, to),
             // Both are fixed windows.
             (Self::Window(of), Self::Calendar(under)) => {
                 Word::of(under.converted_from(of, seen.word.state(), seen.now))
@@ -159,7 +164,8 @@ impl Plan {
             (Self::Calendar(of), Self::Window(under)) => Word::of(of.converted_to(under, seen.word.state(), seen.now)),
             // Each is named, so that a new one is not forgotten here.
             (Self::Log(_) | Self::QuantisedLog(_) | Self::Bucket(_) | Self::Queue(_), _)
-            | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_), _) => Word::NEW,
+            | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_), _)
+            | (Self::Concurrency(_), _) => Word::NEW,
         }
     }
 }
@@ -202,7 +208,7 @@ pub(crate) struct Version {
     /// Callers have them, too.
     pub(crate) quotas: Arc<[Quota]>,
     pub(super) plan: Plan,
-    /// The most permits that one request can get.
+    /// The most permits that one request can get. A concurrency limit counts any cost as one request.
     pub(crate) most: u32,
 }
 
@@ -240,7 +246,8 @@ impl Hasher for TagHasher {
 impl Version {
     /// The version of validated quotas.
     fn new(quotas: &[Quota], since_1970: u64) -> Self {
-        let most = quotas.iter().map(Quota::limit).min().unwrap_or(0);
+        let counts_requests = quotas.iter().any(|quota| matches!(quota.kind(), Kind::Concurrency { .. }));
+        let most = if counts_requests { u32::MAX } else { quotas.iter().map(Quota::limit).min().unwrap_or(0) };
         Self { quotas: quotas.into(), plan: Plan::new(quotas, TIME_ZERO, since_1970), most }
     }
 

@@ -71,7 +71,7 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
 impl<A: Account> Algorithm for A {
     #[inline(always)]
     fn propose(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
-        let (state, Request { cost, kind, within, peeks }) = (seen.word.state(), request);
+        let (state, Request { cost, kind, within, peeks, .. }) = (seen.word.state(), request);
         let within = (kind == RequestKind::Reserve).then_some(within);
         // A peek at no permits is admitted at once, and leaves the state as it is.
         let verdict = match cost {
@@ -216,6 +216,8 @@ pub(crate) struct Request {
     pub(crate) within: u64,
     /// Only the answer is wanted: the request grants and writes nothing, and its cost may be zero.
     pub(crate) peeks: bool,
+    /// The caller tells when the request is over: until then it is in flight.
+    pub(crate) enters: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -231,11 +233,11 @@ pub(crate) enum RequestKind {
 impl Request {
     #[inline(always)]
     pub(crate) const fn acquire(cost: u32) -> Self {
-        Self { cost, kind: RequestKind::Acquire, within: 0, peeks: false }
+        Self { cost, kind: RequestKind::Acquire, within: 0, peeks: false, enters: false }
     }
 
     pub(crate) const fn reserve(cost: u32, within: u64) -> Self {
-        Self { cost, kind: RequestKind::Reserve, within, peeks: false }
+        Self { cost, kind: RequestKind::Reserve, within, peeks: false, enters: false }
     }
 
     /// The same without a charge.

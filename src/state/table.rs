@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::arena::Arena;
 use super::cell::{Cell, Key, MOST_SHARD_BITS, time_of};
 use super::claims::{Claims, Part};
+use super::concurrency::Entry;
 use super::places::Places;
 use super::plan::{Plans, Version};
 use super::request::Seen;
@@ -68,6 +69,49 @@ impl Refundable {
     /// A charge of no permits, which can be settled.
     pub(crate) fn of_none(fingerprint: Fingerprint) -> Self {
         Self { key: Key::of(fingerprint), cost: 0, charged: Charged::default() }
+    }
+}
+
+/// The charges of a request that can be given back.
+#[derive(Debug, Default)]
+pub(crate) struct Charges {
+    pub(crate) refundable: Vec<Refundable>,
+    pub(crate) entries: Entries,
+}
+
+impl Charges {
+    pub(super) fn push(&mut self, key: Key, cost: u32, charged: Charged) {
+        match Entry::of(key, charged.mark) {
+            Some(entry) => self.entries.push(entry),
+            None => self.refundable.push(Refundable { key, cost, charged }),
+        }
+    }
+}
+
+/// The keys by which a request is in flight. For one key, nothing is allocated.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    first: Option<Entry>,
+    others: Vec<Entry>,
+}
+
+impl Entries {
+    pub(crate) const NONE: Self = Self { first: None, others: Vec::new() };
+
+    pub(crate) const fn of(entry: Entry) -> Self {
+        Self { first: Some(entry), others: Vec::new() }
+    }
+
+    fn push(&mut self, entry: Entry) {
+        match self.first {
+            None => self.first = Some(entry),
+            Some(_) => self.others.push(entry),
+        }
+    }
+
+    /// Takes them, to let them leave.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Entry> {
+        self.first.take().into_iter().chain(core::mem::take(&mut self.others))
     }
 }
 

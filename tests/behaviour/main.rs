@@ -13,6 +13,7 @@ mod for_now;
 mod forgotten;
 mod hanging_up;
 mod hints;
+mod in_flight;
 mod keys;
 mod many_at_once;
 mod observed;

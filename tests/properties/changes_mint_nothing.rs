@@ -30,6 +30,7 @@ fn quota(algorithm: Algorithm, Numbers { limit, rate, period, phase }: Numbers) 
         Algorithm::SlidingCounter => Quota::sliding_counter(limit, WINDOW).aligned(phase),
         Algorithm::QuantisedLog => Quota::quantised_log(limit, WINDOW, Duration::from_secs(1)),
         Algorithm::WarmUp => Quota::warm_up(limit, rate, period, 20 * period),
+        Algorithm::Concurrency => Quota::concurrent(limit),
         _ => panic!("give a {algorithm} its numbers"),
     }
 }
@@ -55,8 +56,13 @@ proptest! {
             builder.build().expect("a good quota")
         };
         let [in_turn, at_once] = [limiter(), limiter()];
+        let mut in_flight = Vec::new();
         for (gap, cost, ahead) in requests {
             clock.advance(Duration::from_millis(gap));
+            if algorithm == Algorithm::Concurrency {
+                in_flight.extend([in_turn.try_enter(0), at_once.try_enter(0)]);
+                continue;
+            }
             let cost = cost.min(first.limit).min(in_turn.peek(0).limit());
             for limiter in [&in_turn, &at_once] {
                 let _ = limiter.reserve(0, cost, Duration::from_secs(20 * ahead)).map(|reserved| reserved.commit());

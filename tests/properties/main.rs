@@ -7,6 +7,7 @@ mod against_oracle;
 #[cfg(feature = "calendar")]
 mod calendar_against_oracle;
 mod changes_mint_nothing;
+mod concurrency_against_naive;
 mod joint_against_oracle;
 mod joint_at_cap_against_oracle;
 mod joint_statuses;

@@ -55,12 +55,8 @@ pub fn ratios(rows: &[Row]) -> String {
 }
 
 /// The pairs of the README's table.
-const HEADLINE: [(Name, Name); 4] = [
-    (Name::Tollgate, Name::Governor),
-    (Name::Bucket, Name::Governor),
-    (Name::Tollgate, Name::RateNet),
-    (Name::Tollgate, Name::ShardedDeques),
-];
+const HEADLINE: [(Name, Name); 3] =
+    [(Name::Tollgate, Name::Governor), (Name::Bucket, Name::Governor), (Name::Tollgate, Name::ShardedDeques)];
 
 /// Our times as shares of some peers' with 1 and 2 threads, a row for each of these scenarios.
 #[must_use]

@@ -112,19 +112,35 @@ impl World {
         if let Some(decision) = decision {
             return Ok((decision, None));
         }
+        self.answer_generally(key, Request::acquire(cost), clock)
+    }
+
+    fn answer_generally(
+        &self,
+        key: Key,
+        request: Request,
+        clock: &dyn Clock,
+    ) -> Result<(FastDecision, Option<Charged>), Full> {
         let mut lost = 0;
         loop {
             let (shard, with) = (self.shard(), self.with(clock));
-            if let Some(mut prepared) = with.prepare(key, Request::acquire(cost), None)?.filter(Prepared::commit) {
+            if let Some(mut prepared) = with.prepare(key, request, None)?.filter(Prepared::commit) {
                 prepared.keep_place();
                 with.keep_up(&prepared.arena);
                 return Ok((prepared.decision, Some(prepared.charged)));
             }
-            if cost > shard.root().plans.of(key).most {
+            if request.cost > shard.root().plans.of(key).most {
                 return Ok((FastDecision::denied(Denial::NEVER, 0), None));
             }
             back_off(&mut lost);
         }
+    }
+
+    /// The charge of a request, if it is admitted.
+    #[cfg(tollgate_loom)]
+    pub(in crate::state) fn grant(&self, number: u64, request: Request, clock: &dyn Clock) -> Option<Charged> {
+        let (decision, charged) = self.answer_generally(key(number), request, clock).expect("there is a place");
+        charged.filter(|_| decision.is_admitted())
     }
 
     /// The permits left of a key that has some.

@@ -47,8 +47,8 @@ pub(crate) mod sealed {
         /// Settles a receipt of this limiter. Returns the permits that are charged then.
         fn settle_receipt(&self, receipt: &super::Receipt, actual: u32) -> u32;
 
-        /// The request of a receipt of this limiter is over.
-        fn leave(&self, receipt: &mut super::Receipt);
+        /// A request of this limiter is over: see `Entry::into_numbers`.
+        fn leave(&self, entry: [u64; 2]);
     }
 }
 
@@ -167,7 +167,7 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     /// ```
     pub fn commit(mut self) -> Receipt {
         let mut receipt = self.receipt.take().unwrap_or(Receipt::NONE);
-        Settle::leave(&*self.limiter, &mut receipt);
+        leave(&*self.limiter, &mut receipt.entries);
         receipt
     }
 
@@ -210,9 +210,15 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     fn settle_once(&mut self, actual: u32) -> (u32, u32) {
         let Some(mut receipt) = self.receipt.take() else { return (0, 0) };
         let kept = Settle::settle_receipt(&*self.limiter, &receipt, actual);
-        Settle::leave(&*self.limiter, &mut receipt);
+        leave(&*self.limiter, &mut receipt.entries);
         (receipt.cost, kept)
     }
+}
+
+/// A request is over.
+#[inline]
+fn leave(limiter: &(impl Settle + ?Sized), entries: &mut Entries) {
+    entries.take(|entry| limiter.leave(entry.into_numbers()));
 }
 
 impl<P: Deref<Target: Lender>> Drop for Reservation<P> {
@@ -252,7 +258,7 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    const NONE: Self = Self { limiter: None, cost: 0, charges: Vec::new(), entries: Entries::NONE };
+    const NONE: Self = Self { limiter: None, cost: 0, charges: Vec::new(), entries: Entries::None };
 
     /// The number of permits that were granted.
     #[must_use]
@@ -291,11 +297,6 @@ impl<C: Clock, F> Engine<C, F> {
     /// keys, to the one with the fewest.
     fn settle(&self, receipt: &Receipt, actual: u32) -> u32 {
         self.table.settle(&receipt.charges, actual, &self.clock).unwrap_or(receipt.cost)
-    }
-
-    /// The request of a receipt is over.
-    fn leave(&self, receipt: &mut Receipt) {
-        receipt.entries.take().for_each(|entry| self.table.leave(&entry, &self.clock));
     }
 
     /// Refunds a receipt. Returns how many permits: of several keys, of the one with the most.

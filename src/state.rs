@@ -5,7 +5,7 @@ pub(crate) mod account;
 mod arena;
 mod cell;
 mod claims;
-mod concurrency;
+pub(crate) mod concurrency;
 mod enter;
 #[cfg(feature = "snapshot")]
 pub(crate) mod export;

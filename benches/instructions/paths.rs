@@ -133,6 +133,13 @@ pub(crate) const ALL: &[Path] = &[
         promise: Promise { locked: Some(6), stores: None },
         run: settled_bucket_for_less,
     },
+    // One swap each. The guard allocates nothing.
+    Path {
+        name: "in flight, entered and left",
+        promise: Promise { locked: Some(2), stores: Some(6) },
+        run: entered_and_left,
+    },
+    Path { name: "in flight, denied", promise: LOOKS, run: too_many_in_flight },
     // A place and a cell are taken; now and then a page is allocated, and each shard is rebuilt as
     // it grows.
     Path { name: "new key, log", promise: Promise { locked: Some(7), stores: None }, run: new_key },
@@ -289,6 +296,21 @@ fn peek_with_room(repeat: &mut Repeat) {
     let limiter = limiter(log(LIMIT, FULL_AFTER).clock(Still(1)));
     (0..LIMIT / 2).for_each(|_| assert!(limiter.try_acquire(key).is_admitted()));
     repeat.decide(|| limiter.peek(black_box(&key)), |it| it.remaining() == LIMIT / 2);
+}
+
+fn entered_and_left(repeat: &mut Repeat) {
+    let key = 7;
+    let limiter = limiter(Limiter::<u64>::builder(Quota::concurrent(LIMIT)).clock(Still(1)));
+    assert!(limiter.try_enter(key).is_ok());
+    let enter = || limiter.try_enter(black_box(&key)).map(|guard| guard.admission().is_counted());
+    repeat.decide(enter, |it| it.is_ok_and(|is_counted| is_counted));
+}
+
+fn too_many_in_flight(repeat: &mut Repeat) {
+    let key = 7;
+    let limiter = limiter(Limiter::<u64>::builder(Quota::concurrent(1)).clock(Still(1)));
+    let _guard = limiter.try_enter(key).expect("none is in flight");
+    repeat.decide(|| limiter.try_enter(black_box(&key)).map(drop), |it| it.is_err());
 }
 
 fn admitted_log(repeat: &mut Repeat) {

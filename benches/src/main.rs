@@ -24,7 +24,7 @@ fn report() -> Result<(), Box<dyn Error>> {
     for name in ["side_by_side", "http_layers"] {
         programs::run(name, &["--report".into()])?;
     }
-    for name in ["waits", "served"] {
+    for name in ["in_flight", "waits", "served"] {
         let table = programs::printed_by(name, &[])?;
         let mut benchmarks = Document::open("BENCHMARKS.md")?;
         benchmarks.put(name, &table)?;

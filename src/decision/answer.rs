@@ -173,10 +173,7 @@ impl From<FastDecision> for Decision {
         if by == FastDecision::ADMITTED {
             Self::Admitted(Admission::delayed(ns))
         } else {
-            match (by.get() - 1) as u8 {
-                Denial::IN_FLIGHT => Self::Denied(Denial::new(ns, DenialReason::InFlight, 0)),
-                quota => Self::Denied(Denial::new(ns, DenialReason::Quota, quota)),
-            }
+            Self::Denied(Denial::new(ns, DenialReason::Quota, (by.get() - 1) as u8))
         }
     }
 }

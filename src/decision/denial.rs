@@ -59,7 +59,7 @@ impl Denial {
     /// The wait of a request that can never succeed. Other waits are less than 2^62.
     pub(crate) const NEVER: u64 = u64::MAX;
 
-    /// The number of the quota in a decision that too many requests are in flight.
+    /// In place of the number of a quota: it is a concurrency limit.
     pub(crate) const IN_FLIGHT: u8 = u8::MAX;
 
     /// The same denial, where other dimensions have charged.
@@ -72,7 +72,7 @@ impl Denial {
     }
 
     pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, quota: u8) -> Self {
-        let by_quota = matches!(reason, DenialReason::Quota | DenialReason::InFlight) as u8;
+        let by_quota = matches!(reason, DenialReason::Quota) as u8;
         Self { retry_after_ns, reason, quota, dimension: 0, violated: 1, by_quota, is_beside_a_charge: false, named: 0 }
     }
 
@@ -113,7 +113,7 @@ impl Denial {
     /// nothing else denies the request: a wait that is known helps more than none.
     pub(crate) fn and(self, other: Self, shadowed: Shadowed) -> Self {
         let violated = self.violated | other.violated;
-        let wait = |denial: Self| if denial.reason == DenialReason::InFlight { 0 } else { denial.retry_after_ns };
+        let wait = |denial: Self| if denial.reason() == DenialReason::InFlight { 0 } else { denial.retry_after_ns };
         let rank = |denial: Self| (!shadowed.has(denial.dimension()), wait(denial));
         let longer = if rank(other) > rank(self) { other } else { self };
         Self { violated, by_quota: self.by_quota | other.by_quota, ..longer }
@@ -161,7 +161,7 @@ impl Denial {
     /// Whether the cost is above a limit, so that no wait helps.
     #[inline]
     pub(crate) fn never_fits(self) -> bool {
-        self.retry_after_ns == Self::NEVER && matches!(self.reason, DenialReason::Quota)
+        self.retry_after_ns == Self::NEVER && matches!(self.reason(), DenialReason::Quota)
     }
 
     /// The dimensions that deny by their quotas, for a time.
@@ -188,7 +188,8 @@ impl Denial {
     /// ```
     #[must_use]
     pub const fn reason(&self) -> DenialReason {
-        self.reason
+        // Told apart here, so that a plain denial need not.
+        if self.quota == Self::IN_FLIGHT { DenialReason::InFlight } else { self.reason }
     }
 
     /// The dimension of a [`JointLimiter`](crate::JointLimiter) that decides the wait, counted from
@@ -249,7 +250,8 @@ impl Denial {
     /// ```
     #[must_use]
     pub const fn quota(&self) -> usize {
-        self.quota as usize
+        // A concurrency limit is the only one of its key.
+        if self.quota == Self::IN_FLIGHT { 0 } else { self.quota as usize }
     }
 }
 
@@ -265,7 +267,7 @@ pub(super) fn octet(index: usize) -> u8 {
 
 impl core::fmt::Display for Denial {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self.reason {
+        f.write_str(match self.reason() {
             DenialReason::Quota => "too many requests",
             DenialReason::KeyCap => "the limiter is at its key cap",
             DenialReason::Penalty => "blocked after too many denied requests",

@@ -5,8 +5,7 @@ use core::hash::Hash;
 use core::ops::Deref;
 use std::sync::Arc;
 
-use super::sealed::Settle;
-use super::{Lender, Receipt, Reservation, ReserveError};
+use super::{Lender, Receipt, Reservation, ReserveError, leave};
 use crate::clock::Clock;
 use crate::decision::{Admission, Decision, Denial};
 use crate::dimensions::{Dimensions, Keys};
@@ -43,14 +42,13 @@ use crate::state::table::{Charges, Entries};
 #[must_use = "a request is over as soon as this is dropped"]
 pub struct InFlight<P: Deref<Target: Lender>> {
     limiter: P,
-    /// Without permits.
-    receipt: Receipt,
+    entries: Entries,
     admission: Admission,
 }
 
 impl<P: Deref<Target: Lender>> InFlight<P> {
     fn new(limiter: P, (admission, entries): (Admission, Entries)) -> Self {
-        Self { limiter, receipt: Receipt { entries, ..Receipt::NONE }, admission }
+        Self { limiter, entries, admission }
     }
 
     /// The admission of the request: whether it has to wait, for example.
@@ -77,8 +75,9 @@ impl<P: Deref<Target: Lender>> InFlight<P> {
 }
 
 impl<P: Deref<Target: Lender>> Drop for InFlight<P> {
+    #[inline]
     fn drop(&mut self) {
-        Settle::leave(&*self.limiter, &mut self.receipt);
+        leave(&*self.limiter, &mut self.entries);
     }
 }
 
@@ -179,7 +178,7 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
         let fingerprint = self.fingerprint(&key);
         if self.engine.is_plain() {
             match self.engine.table.enter(fingerprint, &self.engine.clock) {
-                Some(Ok(entry)) => return Ok((Admission::delayed(0), Entries::of(entry))),
+                Some(Ok(entry)) => return Ok((Admission::delayed(0), Entries::One(entry))),
                 Some(Err(denied)) => {
                     return Decision::from(denied).into_result().map(|admission| (admission, Entries::default()));
                 }

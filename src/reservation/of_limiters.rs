@@ -16,6 +16,7 @@ use crate::joint::JointLimiter;
 use crate::keys::AsKey;
 use crate::limiter::Limiter;
 use crate::no_key::{Key, NoKey};
+use crate::state::concurrency::Entry;
 use crate::state::request::Request;
 
 /// A request for permits that may be so far ahead.
@@ -248,8 +249,9 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Settle for Limiter<K, C, F> {
         self.engine.settle(receipt, actual)
     }
 
-    fn leave(&self, receipt: &mut Receipt) {
-        self.engine.leave(receipt);
+    #[inline]
+    fn leave(&self, entry: [u64; 2]) {
+        self.engine.table.leave(&Entry::of_numbers(entry), &self.engine.clock);
     }
 }
 
@@ -484,7 +486,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> Settle for JointLimiter
         self.engine.settle(receipt, actual)
     }
 
-    fn leave(&self, receipt: &mut Receipt) {
-        self.engine.leave(receipt);
+    #[inline]
+    fn leave(&self, entry: [u64; 2]) {
+        self.engine.table.leave(&Entry::of_numbers(entry), &self.engine.clock);
     }
 }

@@ -80,6 +80,15 @@ pub(crate) struct Entry {
 const ENTRY: u128 = 1 << 127;
 
 impl Entry {
+    /// As numbers, for a type that is outside of this crate.
+    pub(crate) fn into_numbers(self) -> [u64; 2] {
+        [self.key.tag, self.life]
+    }
+
+    pub(crate) fn of_numbers([tag, life]: [u64; 2]) -> Self {
+        Self { key: Key { tag }, life }
+    }
+
     /// The request with this mark, if it is one in flight.
     #[expect(clippy::cast_possible_truncation, reason = "a life was put in")]
     pub(super) fn of(key: Key, mark: u128) -> Option<Self> {

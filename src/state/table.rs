@@ -90,28 +90,33 @@ impl Charges {
 
 /// The keys by which a request is in flight. For one key, nothing is allocated.
 #[derive(Debug, Default)]
-pub(crate) struct Entries {
-    first: Option<Entry>,
-    others: Vec<Entry>,
+pub(crate) enum Entries {
+    #[default]
+    None,
+    One(Entry),
+    Several(Vec<Entry>),
 }
 
 impl Entries {
-    pub(crate) const NONE: Self = Self { first: None, others: Vec::new() };
-
-    pub(crate) const fn of(entry: Entry) -> Self {
-        Self { first: Some(entry), others: Vec::new() }
-    }
-
     fn push(&mut self, entry: Entry) {
-        match self.first {
-            None => self.first = Some(entry),
-            Some(_) => self.others.push(entry),
-        }
+        *self = match core::mem::take(self) {
+            Self::None => Self::One(entry),
+            Self::One(first) => Self::Several(vec![first, entry]),
+            Self::Several(mut all) => {
+                all.push(entry);
+                Self::Several(all)
+            }
+        };
     }
 
-    /// Takes them, to let them leave.
-    pub(crate) fn take(&mut self) -> impl Iterator<Item = Entry> {
-        self.first.take().into_iter().chain(core::mem::take(&mut self.others))
+    /// Takes them, to let each leave.
+    #[inline]
+    pub(crate) fn take(&mut self, leave: impl Fn(Entry)) {
+        match core::mem::take(self) {
+            Self::None => {}
+            Self::One(entry) => leave(entry),
+            Self::Several(all) => all.into_iter().for_each(leave),
+        }
     }
 }
 

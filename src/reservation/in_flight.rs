@@ -168,11 +168,16 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// As [`try_enter`](Self::try_enter).
     pub fn try_enter_owned(self: &Arc<Self>, key: impl AsKey<K>) -> Result<InFlight<Arc<Self>>, Denial> {
-        Ok(InFlight::new(Arc::clone(self), self.enter_by(key)?))
+        self.enter_owned_by(key)
     }
 }
 
 impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
+    #[doc(hidden)]
+    pub fn enter_owned_by(self: &Arc<Self>, key: impl AsKey<K>) -> Result<InFlight<Arc<Self>>, Denial> {
+        Ok(InFlight::new(Arc::clone(self), self.enter_by(key)?))
+    }
+
     #[inline]
     fn enter_by(&self, key: impl AsKey<K>) -> Result<(Admission, Entries), Denial> {
         let fingerprint = self.fingerprint(&key);
@@ -232,7 +237,7 @@ impl<C: Clock> Limiter<NoKey, C, NoKey> {
     ///
     /// As [`Limiter::try_enter`].
     pub fn try_enter_owned(self: &Arc<Self>) -> Result<InFlight<Arc<Self>>, Denial> {
-        Ok(InFlight::new(Arc::clone(self), self.enter_by(())?))
+        self.enter_owned_by(())
     }
 }
 

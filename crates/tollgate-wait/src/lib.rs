@@ -2,6 +2,7 @@
 
 mod blocking;
 mod counts;
+mod entering;
 mod error;
 mod limit;
 mod line;
@@ -10,6 +11,7 @@ mod timer;
 mod waiting;
 
 pub use counts::WaitCounts;
+pub use entering::{Enter, Enters};
 pub use error::WaitError;
 pub use limit::{Limit, at_least};
 pub use line::Lines;

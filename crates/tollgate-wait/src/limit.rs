@@ -44,7 +44,8 @@ pub trait Limit<A> {
     /// If no wait would help.
     fn look(&self, key: &A, cost: u32) -> Result<Decision, WaitError>;
 
-    /// Decides a request, and charges it if it is admitted. If it is denied, tells the wait.
+    /// Decides a request, and charges it if it is admitted. If it is denied, tells the wait:
+    /// [`Duration::MAX`] if none is known, and then [`look`](Self::look) tells why.
     ///
     /// # Errors
     ///
@@ -87,7 +88,7 @@ impl<K: Key + ?Sized, A: AsKey<K>, C: Clock, F: Fingerprinter> Limit<A> for Limi
 }
 
 /// A form of a key, which is asked with more than once.
-struct Lent<'a, A>(&'a A);
+pub(crate) struct Lent<'a, A>(pub(crate) &'a A);
 
 impl<K: ?Sized, A: AsKey<K>> AsKey<K> for Lent<'_, A> {
     fn hash_key<H: Hasher>(&self, state: &mut H) {
@@ -132,8 +133,9 @@ fn granted(decision: Decision) -> Result<Admission, Duration> {
 
 /// The latest of the times that the quotas tell.
 fn earliest(status: &Status, quotas: &[Quota], permits: u64) -> Duration {
-    // A key may have quotas of its own.
-    let each = status.quotas().zip(quotas).filter(|(left, quota)| left.limit() == quota.limit());
+    // A key may have quotas of its own. A request in flight may end at any time.
+    let is_known = |(left, quota): &(QuotaStatus, &Quota)| left.limit() == quota.limit() && !left.counts_requests();
+    let each = status.quotas().zip(quotas).filter(is_known);
     let time = |(left, quota): (QuotaStatus, &Quota)| {
         let missing = permits.saturating_sub(left.remaining().into());
         let Some(later) = missing.checked_sub(1) else { return Duration::ZERO };

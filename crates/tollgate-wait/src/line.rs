@@ -16,6 +16,9 @@ use crate::limit::Limit;
 use crate::places::{Joined, Places, Turn};
 use crate::timer::Timer;
 
+/// See [`WaitingLimiter::LOOK_EVERY`](crate::WaitingLimiter::LOOK_EVERY).
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(5);
+
 /// The lines of all keys, for a [`Limit`] of your own. A key without a waiting request takes no
 /// memory. [`WaitingLimiter`](crate::WaitingLimiter) has lines of its own.
 ///
@@ -122,25 +125,32 @@ impl Lines {
         let place = Place { places: &self.places, line, number, before, ends };
         place.refuse_hopeless(limiter, key, cost, within)?;
         place.turn::<A, L>(limiter, timer).await?;
-        // A look first: it is no denial that counts.
-        let mut wait = match limiter.look(key, cost)? {
-            Decision::Admitted(admission) => admission.delay(),
-            Decision::Denied(denial) if denial.reason() == DenialReason::DenyList => {
-                return Err(WaitError::Denied(denial));
-            }
-            Decision::Denied(denial) => denial.retry_after(),
-        };
+        let left = || Duration::from_nanos(ends.saturating_sub(limiter.reading()));
         loop {
-            if wait > Duration::from_nanos(ends.saturating_sub(limiter.reading())) {
+            // A look first: it is no denial that counts.
+            let looked = limiter.look(key, cost)?;
+            let wait = match looked {
+                Decision::Admitted(admission) => admission.delay(),
+                Decision::Denied(denial) => match denial.reason() {
+                    DenialReason::DenyList => return Err(WaitError::Denied(denial)),
+                    // A request may end at any time, but not after this one has given up.
+                    DenialReason::InFlight => LOOK_EVERY.min(left()).max(Duration::from_nanos(1)),
+                    _ => denial.retry_after(),
+                },
+            };
+            if wait > left() {
                 return Err(WaitError::TooLong { wait });
             }
             if wait > Duration::ZERO {
                 timer.sleep(wait).await;
             }
+            if matches!(looked, Decision::Denied(denial) if denial.reason() == DenialReason::InFlight) {
+                continue;
+            }
             place.places.ask(line, number);
-            match limiter.decide(key, cost)? {
-                Ok(grant) => return Ok(grant),
-                Err(again) => wait = again,
+            // If a request that did not wait has taken the permits, the next look tells the wait.
+            if let Ok(grant) = limiter.decide(key, cost)? {
+                return Ok(grant);
             }
         }
     }

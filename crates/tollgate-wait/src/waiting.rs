@@ -8,7 +8,7 @@ use crate::blocking::{ThreadTimer, block_on};
 use crate::counts::WaitCounts;
 use crate::error::WaitError;
 use crate::limit::Limit;
-use crate::line::Lines;
+use crate::line::{LOOK_EVERY, Lines};
 use crate::timer::Timer;
 
 /// A limiter whose requests wait their turn: of one key, first come, first served.
@@ -88,6 +88,18 @@ impl<L, T> WaitingLimiter<L, T> {
     pub fn max_waiters(self, of_key: usize, of_all: usize) -> Self {
         Self { lines: Lines::new(of_key, of_all), ..self }
     }
+
+    pub(crate) const fn parts(&self) -> (&Arc<L>, &Lines) {
+        (&self.limiter, &self.lines)
+    }
+
+    pub(crate) const fn its_timer(&self) -> &T {
+        &self.timer
+    }
+
+    /// How often the first request of a line looks whether one that is in flight has ended: every 5
+    /// milliseconds.
+    pub const LOOK_EVERY: Duration = LOOK_EVERY;
 
     /// The limiter.
     pub const fn limiter(&self) -> &Arc<L> {

@@ -91,7 +91,7 @@
 //! | wait for a permit | [`WaitingLimiter`](https://docs.rs/tollgate-wait/latest/tollgate_wait/struct.WaitingLimiter.html) of `tollgate-wait` |
 //! | permits for later, or a look at what there would be | [`reserve`](Limiter::reserve), [`peek_reserve`](Limiter::peek_reserve) |
 //! | attempts that count unless they succeed | [`reserve`](Limiter::reserve) and [`commit`](Reservation::commit) first, [`refund`](Limiter::refund) on success |
-//! | a cost that is known afterwards | [`reserve`](Limiter::reserve) first, [`settle`](Reservation::settle) then |
+//! | a cost that is known afterwards | [`reserve`](Limiter::reserve) first, [`settle`](Reservation::settle) then; `examples/token_budget` is a proxy that does so for streams |
 //! | so many requests at a time | [`try_enter`](Limiter::try_enter), with [`Quota::concurrent`] |
 //! | a key cap, another clock or another hasher | [`Limiter::builder`] |
 //! | tests that set the time | [`MockClock`] |

@@ -138,6 +138,21 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
         self.delay
     }
 
+    /// The number of permits that were reserved.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::<String>::new(Quota::per_minute(3))?;
+    /// assert_eq!(limiter.reserve("alice", 2, Duration::ZERO)?.cost(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn cost(&self) -> u32 {
+        self.receipt.as_ref().map_or(0, Receipt::cost)
+    }
+
     /// The permits left when these were reserved, and the time until more are free.
     ///
     /// ```

@@ -5,7 +5,7 @@
 //! requests were in flight counts anew from zero, and those requests count no more. The bound: **when
 //! a request enters, at most `limit` requests of the key's life are in flight**, and it is one of them.
 //!
-//! Two equal words are of one life, and of as many requests.
+//! Two equal words are of one life, and of as many requests (INV-IN-FLIGHT).
 
 use super::cell::{Key, Word};
 use super::request::{Algorithm, CellRef, Proposal, Request, Seen};

@@ -380,6 +380,74 @@ fn a_million_permits_of_one_key() {
     counted.finish();
 }
 
+/// Charges a cost that was not reserved, whether it fits or not.
+fn owe(limiter: &Keyed, key: u64, cost: u32) {
+    let reserved = limiter.reserve(key, 0, Duration::ZERO).expect("it costs nothing");
+    assert_eq!(reserved.settle(cost), cost);
+}
+
+/// A receipt has a list of its charges.
+fn assert_only_receipts(taken: AllocationInfo, what: &str) {
+    assert_eq!(taken.bytes_current, 0, "bytes kept for {what}");
+    assert!(taken.bytes_max <= 256, "{} bytes at most at once, for {what}", taken.bytes_max);
+}
+
+/// A log keeps up to 2^21 permits of a key, however much is owed. What it took is given back once the
+/// debt is over and other keys come.
+#[test]
+fn debt_of_a_log_takes_memory_for_two_million_permits_of_a_key_and_no_more() {
+    const MOST: u64 = 1 << 21;
+    // A few large debts copy the ring each, and many small ones do not.
+    for (limit, cost) in [(1 << 20, u32::MAX), (100_000, u32::MAX), (100, 100)] {
+        let mut counted = Counted::new(limit, |builder| builder.fingerprinter(DefaultFingerprinter::with_seed(1, 2)));
+        let debts = |limiter: &Keyed, clock: &MockClock, charges: u64| {
+            for _ in 0..charges {
+                clock.advance(Duration::from_nanos(1));
+                owe(limiter, 7, cost);
+            }
+        };
+        let most = counted.during(|limiter, clock| debts(limiter, clock, MOST.div_ceil(u64::from(limit))));
+        let what = format!("bytes a permit of 2^21, in debts of {cost} of {limit}");
+        assert_at_most(counted.bytes_per(MOST), 16.5, &what);
+        assert_at_most(most.bytes_max as f64 / MOST as f64, 50.0, &format!("at most, {what}"));
+        assert!(counted.bytes_per(MOST) >= 8.0, "{} bytes: each permit is kept", counted.held);
+        let more = counted.during(|limiter, clock| debts(limiter, clock, 1000));
+        assert_only_receipts(more, "a thousand more debts");
+        counted.during(|limiter, clock| {
+            clock.advance(WINDOW);
+            admit(limiter, MILLION..MILLION + 10_000);
+        });
+        assert_at_most(counted.held as f64, 600_000.0, "bytes for other keys, once the debt is over");
+        counted.finish();
+    }
+}
+
+/// Debt of any other algorithm is a number in the word, and of a quantised log one in a step.
+#[test]
+fn debt_of_other_algorithms_takes_no_memory() {
+    let step = WINDOW / 1000;
+    for (quota, most) in [
+        (Quota::token_bucket(100, 100, WINDOW), 0.0),
+        (Quota::fixed_window(100, WINDOW), 0.0),
+        (Quota::sliding_counter(100, WINDOW), 0.0),
+        (Quota::quantised_log(100, WINDOW, step), 20_000.0),
+    ] {
+        let mut counted = Counted::of(quota, |builder| builder);
+        counted.during(|limiter, _| admit(limiter, [7]));
+        let debts = |limiter: &Keyed, clock: &MockClock| {
+            for _ in 0..2000 {
+                clock.advance(step);
+                owe(limiter, 7, u32::MAX);
+            }
+        };
+        let first = counted.during(debts);
+        assert_at_most(first.bytes_current as f64, most, &format!("bytes for 2,000 debts, {quota}"));
+        let more = counted.during(debts);
+        assert_only_receipts(more, &format!("2,000 more debts, {quota}"));
+        counted.finish();
+    }
+}
+
 /// A million permits a minute, in steps of 60 ms: a key takes what its steps do.
 #[test]
 fn a_million_permits_of_one_key_in_a_thousand_steps() {

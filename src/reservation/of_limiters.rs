@@ -139,7 +139,7 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     ///
     /// What has flowed into a bucket since the charge stays there. So the bound of a bucket holds
     /// for a time that has the charge and the refund in it. One that begins between them may be
-    /// granted as many permits more as are refunded.
+    /// granted as many permits more as are refunded, less those that the bucket lacks as it begins.
     ///
     /// ```
     /// use std::time::Duration;
@@ -177,10 +177,11 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Charges what a request has cost in fact, and not what its receipt was charged. Returns the
     /// permits that are charged then.
     ///
-    /// If it cost less, the rest is refunded, as [`refund`](Self::refund) does: all of it, or less.
-    /// If it cost more, the rest is charged as of now, also if that is more than there is, and more
-    /// than the limit: it is *debt*, and requests wait until there are permits again. Either is one
-    /// step, so no request takes permits in between. The receipt is spent.
+    /// If it cost less, the rest is refunded, as [`refund`](Self::refund) does: all of it, or less,
+    /// and with the same bound for a bucket. If it cost more, the rest is charged as of now, also if
+    /// that is more than there is, and more than the limit: it is *debt*, and requests wait until
+    /// there are permits again. Either is one step, so no request takes permits in between. The
+    /// receipt is spent.
     ///
     /// A receipt of no permits is always to be had, so this charges work that cannot be refused,
     /// too.

@@ -190,6 +190,26 @@ fn a_bucket_in_debt_gives_back_what_others_did_not_use() {
     assert_eq!(limiter.try_acquire("a").retry_after().unwrap(), MINUTE * 2101 / 1000);
 }
 
+/// What [`Limiter::refund`] says of an interval that begins between the charge and the refund: no
+/// less, and no more.
+#[test]
+fn a_bucket_grants_what_flowed_in_beside_a_charge_that_is_refunded() {
+    for actual in [0, 4] {
+        let (limiter, clock) = limiter(Quota::token_bucket(10, 10, MINUTE));
+        let receipt = limiter.reserve("a", 10, NOW).unwrap().commit();
+        clock.advance(MINUTE * 9 / 10);
+        let lacks = 10 - limiter.peek("a").remaining();
+        assert_eq!(lacks, 1);
+        let granted = |cost| limiter.try_acquire_n("a", cost).unwrap().is_admitted();
+        assert!(granted(9));
+        assert_eq!(limiter.settle(receipt, actual).unwrap(), actual);
+        let refunded = 10 - actual;
+        // Of one instant, for which the bound is the capacity.
+        assert!(granted(10 + refunded - lacks - 9), "{refunded}");
+        assert!(!granted(1), "{refunded}");
+    }
+}
+
 #[test]
 fn a_reservation_for_later_costs_less_or_more() {
     let (limiter, clock) = limiter(Quota::new(10, MINUTE));

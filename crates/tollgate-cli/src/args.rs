@@ -64,6 +64,7 @@ Examples:
   tollgate replay --limit 5 --per 1m --where method=POST --from 2026-03-02T10:00:00Z access.log
   tollgate replay --limit 20 --per 10s --html report.html access.log
   tollgate replay --limit 20 --per 10s --key user --format json app.jsonl.zst
+  tollgate replay --limit 90000 --per 1m --key user --cost-column estimated --actual-cost-column tokens app.jsonl
   tollgate replay --limit 5 --per 1m --penalty-denials 3 --penalty-within 10m --penalty-for 1h access.log
   tollgate replay --limit 5 --per 1m --year 2026 --pattern '^(?<time>\\S+ +\\d+ \\S+) .* from (?<client>\\S+)' auth.log
 
@@ -84,6 +85,13 @@ their networks: then the header field that they write counts, as in the service.
 its name (x_forwarded_for, http_x_forwarded_for, request.headers.X-Forwarded-For, ...), in the third \
 quoted text of a combined log, or before the peer in the column of the client. The report tells how \
 clients were taken.
+
+With --actual-cost-column each request is decided by its estimate, the cost of --cost-column (or 1). \
+An admitted one is settled to its actual cost right after that, at the time of the request: less is \
+given back, and more is debt that the next requests wait for. How long a request took is not looked at. \
+A line that lacks either cost can't be used. The report has the permits of both, and those that were \
+not there, of the requests that limits admitted. A policy with a `[store]` or a leaky queue is refused \
+then.
 
 Rules, matches, tiers and lists of a policy decide as in the service. A match looks at the whole \
 address of the client, at the path without its query, at the method and the host. It looks for \
@@ -223,7 +231,8 @@ Examples:
   tollgate compare --policy today.toml --policy tomorrow.toml --plot denied.svg access.log
 
 Each of them decides the whole log alone. \"most in any\" is the largest number of permits that one \
-key was granted in any window of that length (a request in a queue passes when its delay is over); \
+key was granted in any window of that length (a request in a queue passes when its delay is over), or \
+has used, with --actual-cost-column, which settles charges as `replay` does; \
 \"half\" is the wait that half of the denied requests were not told to exceed.
 
 A bucket holds --limit permits and gets them all back in --per. An algorithm that takes another \

@@ -22,6 +22,7 @@ use crate::timeline::Timeline;
 use crate::too_big;
 use bursts::Granted;
 use comparison::{Comparison, Finish};
+use contenders::Contender;
 
 /// Reads once, decides by each contender, and reports.
 ///
@@ -30,6 +31,10 @@ use comparison::{Comparison, Finish};
 /// [`RunError`] when there is no report.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
     let mut contenders = contenders::all(args)?;
+    if args.cost.actual_cost_column.is_some() {
+        let with_costs = contenders.into_iter().map(Contender::with_actual_costs);
+        contenders = with_costs.collect::<Result<_, RunError>>()?;
+    }
     let windows = windows_of(args)?;
     let (plot, html) = (args.output.plot.as_deref(), args.output.html.as_deref());
     let inputs = args.input.files.iter().chain(&args.policy).map(AsRef::as_ref);
@@ -45,6 +50,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, RunError> {
         key_option: "--key",
         clients: &clients,
         cost_column: args.cost.cost_column.as_deref(),
+        actual_cost_column: args.cost.actual_cost_column.as_deref(),
     };
     let log = reading::read(&args.input, asked)?;
     let (first, last) = log.span();

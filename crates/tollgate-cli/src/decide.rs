@@ -1,6 +1,12 @@
 //! The decisions: every event through a real limiter, on the log's own clock.
 
-use tollgate::{Decision, DenialReason, JointLimiter, Limiter, MockClock, Quota, Tier, TierKey};
+use core::ops::Deref;
+use core::time::Duration;
+
+use tollgate::{
+    Decision, DenialReason, JointLimiter, Keys, Lender, Limiter, MockClock, Quota, Reservation, ReserveError, Tier,
+    TierKey,
+};
 use tollgate_policy::Value;
 
 use crate::errors::RunError;
@@ -10,7 +16,7 @@ use crate::log_clock::LogClock;
 use crate::matching::Asked;
 #[cfg(feature = "redis")]
 use crate::on_store::OnStore;
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{Costs, Outcome, Verdict};
 use crate::plan::{Dimension, Plan};
 
 /// Decides the requests of a log in time order, as far as they are known.
@@ -64,14 +70,20 @@ struct InProcess {
 /// look up.
 #[derive(Debug)]
 enum AnyLimiter {
-    One(Box<Limiter<u32, MockClock>>),
+    /// With the longest delay of an admitted request.
+    One(Box<Limiter<u32, MockClock>>, Duration),
     Joint(Box<JointLimiter<[u32], MockClock>>),
 }
 
 impl AnyLimiter {
     fn new(plan: &Plan, clock: MockClock) -> Result<Self, RunError> {
         Ok(match plan.single() {
-            Some(builder) => Self::One(Box::new(builder.clock(clock).build().map_err(RunError::Limit)?)),
+            Some(builder) => {
+                let limiter = builder.clock(clock).build().map_err(RunError::Limit)?;
+                let has_queue = limiter.settings().may_delay();
+                // Without a queue, `try_acquire` admits no request for later, so none is reserved.
+                Self::One(Box::new(limiter), if has_queue { Duration::MAX } else { Duration::ZERO })
+            }
             None => Self::Joint(Box::new(plan.joint()?.clock(clock).build().map_err(RunError::Limit)?)),
         })
     }
@@ -87,15 +99,56 @@ impl AnyLimiter {
         if has_tiers { plan.dimensions.iter().enumerate().map(of).collect() } else { Vec::new() }
     }
 
-    /// `None` where the cost is more than can ever be admitted.
-    fn decide(&self, keys: &[Option<u32>], cost: u32) -> Option<Decision> {
+    /// Decides by what the request asks for, and settles the charge to what it has cost. `None` where
+    /// the cost is more than can ever be admitted.
+    fn decide(&self, keys: &[Option<u32>], event: &Event) -> Option<Answered> {
         match self {
-            Self::One(limiter) => limiter.try_acquire_n(keys.first().copied().flatten()?, cost).ok(),
-            Self::Joint(limiter) => {
-                // There is a place for every dimension, and a key in one of them: what can be wrong
-                // is the cost.
-                limiter.try_acquire_n(keys, cost).ok()
+            Self::One(limiter, longest_delay) => {
+                let key = keys.first().copied().flatten()?;
+                if event.actual == event.cost {
+                    return limiter.try_acquire_n(key, event.cost).ok().map(Answered::of);
+                }
+                Answered::and_settled(limiter.reserve(key, event.cost, *longest_delay), event)
             }
+            Self::Joint(limiter) => decide_jointly(limiter, keys, event),
+        }
+    }
+}
+
+/// There is a place for every dimension, and a key in one of them: what can be wrong is the cost.
+fn decide_jointly(limiter: &JointLimiter<[u32], MockClock>, keys: impl Keys<[u32]>, event: &Event) -> Option<Answered> {
+    if event.actual == event.cost {
+        return limiter.try_acquire_n(keys, event.cost).ok().map(Answered::of);
+    }
+    Answered::and_settled(limiter.reserve(keys, event.cost), event)
+}
+
+/// The answer to a request, and what its actual cost has done.
+struct Answered {
+    decision: Decision,
+    /// The permits that were charged although they were not there.
+    debt: u32,
+}
+
+impl Answered {
+    /// The answer to a request that has cost what it asked for.
+    fn of(decision: Decision) -> Self {
+        Self { decision, debt: 0 }
+    }
+
+    /// The answer to a request whose permits were reserved, after they are settled.
+    fn and_settled<P: Deref<Target: Lender>>(
+        reserved: Result<Reservation<P>, ReserveError>,
+        event: &Event,
+    ) -> Option<Self> {
+        match reserved {
+            Ok(reserved) => {
+                let (decision, left) = (reserved.status().decision(), reserved.status().remaining());
+                let more = reserved.settle(event.actual).saturating_sub(event.cost);
+                Some(Self { decision, debt: more.saturating_sub(left) })
+            }
+            Err(ReserveError::Denied(denial)) => Some(Self::of(Decision::Denied(denial))),
+            Err(_) => None,
         }
     }
 }
@@ -114,26 +167,34 @@ impl InProcess {
         event: &Event,
         keys: &[Option<u32>],
         sets: &[usize],
+        costs: &mut Option<Costs>,
     ) -> Result<Verdict, RunError> {
         if self.log_clock.is_none() {
             self.log_clock = LogClock::new(&plan.pauses(), event.time);
         }
         let log_clock = self.log_clock.as_mut().ok_or(RunError::LogTooLong)?;
         self.clock.set(log_clock.reading_at(event.time).ok_or(RunError::LogTooLong)?);
-        let decision = match &self.limiter {
+        let answered = match &self.limiter {
             AnyLimiter::Joint(limiter) if !self.tiers.is_empty() => {
                 let keys = keys.iter().zip(sets).zip(&self.tiers);
                 self.in_tiers.clear();
                 self.in_tiers.extend(keys.map(|((key, set), tiers)| key.map(|key| tiers[*set].key(key))));
-                limiter.try_acquire_n(&self.in_tiers[..], event.cost).ok()
+                decide_jointly(limiter, &self.in_tiers[..], event)
             }
-            limiter => limiter.decide(keys, event.cost),
+            limiter => limiter.decide(keys, event),
         };
-        Ok(match decision {
-            Some(Decision::Denied(denial)) if denial.reason() == DenialReason::KeyCap && !plan.has_key_cap() => {
+        Ok(match answered {
+            Some(Answered { decision: Decision::Denied(denial), .. })
+                if denial.reason() == DenialReason::KeyCap && !plan.has_key_cap() =>
+            {
                 return Err(RunError::TooManyKeys);
             }
-            Some(decision) => decision.into(),
+            Some(Answered { decision, debt }) => {
+                if let Some(costs) = costs.as_mut().filter(|_| decision.is_admitted()) {
+                    costs.add(event, debt);
+                }
+                decision.into()
+            }
             None => Verdict::NeverPasses,
         })
     }
@@ -181,7 +242,9 @@ impl<'a> Decider<'a> {
                 Asked::Unlimited => Verdict::Unlimited,
                 Asked::Limits if self.numbers.iter().all(Option::is_none) => Verdict::WithoutKey,
                 Asked::Limits => match &mut self.place {
-                    Place::InProcess(limiter) => limiter.decide(self.plan, &event, &self.numbers, &self.sets)?,
+                    Place::InProcess(limiter) => {
+                        limiter.decide(self.plan, &event, &self.numbers, &self.sets, &mut self.outcome.costs)?
+                    }
                     #[cfg(feature = "redis")]
                     Place::OnStore(limiter) => {
                         limiter.decide(&event, &self.plan.key_texts(log, &self.numbers), &self.sets)?

@@ -29,6 +29,8 @@ pub(crate) enum RunError {
     Policy { path: String, error: Box<PolicyError> },
     /// The policy file can't be read.
     PolicyUnread(Box<LoadError>),
+    /// The charges of the policy can't be settled to the actual costs of a log.
+    Unsettled { path: String, why: Unsettled },
     /// A file to be written is one of those to be read.
     WouldOverwriteInput { option: &'static str, path: PathBuf },
     /// Not one event came out of all the input.
@@ -52,6 +54,15 @@ pub(crate) enum RunError {
     Serve(String),
     /// A result could not be written.
     Write { what: String, error: io::Error },
+}
+
+/// Why the charges of a policy can't be settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unsettled {
+    /// They are on a store.
+    OnStore,
+    /// A policy's limiter has no receipts for the later places of a leaky queue.
+    Queue,
 }
 
 impl RunError {
@@ -82,6 +93,7 @@ impl RunError {
             Self::Limit(_)
             | Self::Options(_)
             | Self::Policy { .. }
+            | Self::Unsettled { .. }
             | Self::WouldOverwriteInput { .. }
             | Self::WrongEnding { .. } => ExitCode::from(2),
             _ => ExitCode::FAILURE,
@@ -108,6 +120,19 @@ impl fmt::Display for RunError {
             ),
             Self::PolicyUnread(error) => {
                 write!(f, "the policy {} {}", harmless(&error.path().display().to_string()), unread(error))
+            }
+            Self::Unsettled { path, why } => {
+                let why = match why {
+                    Unsettled::OnStore => {
+                        "the policy has a `[store]`, and a store settles no charges: replay it with --in-process, or \
+                         remove the table"
+                    }
+                    Unsettled::Queue => {
+                        "the policy has a leaky queue, and a policy settles no charges of requests that wait in one: \
+                         replay the queue by --algorithm leaky-queue"
+                    }
+                };
+                write!(f, "{}: {why}, or leave out --actual-cost-column", harmless(path))
             }
             Self::WouldOverwriteInput { option, path } => {
                 write!(f, "{option} {} would overwrite a file that is being read: name another file", path.display())

@@ -1,6 +1,7 @@
-//! Requests in time order, in little memory: 8 bytes for the time, 4 for each key, and 4 for costs
-//! where they differ from 1.
+//! Requests in time order, in little memory: 8 bytes for the time, 4 for each key, 4 for costs if
+//! some differ from 1, and 4 for actual costs if some differ from those.
 
+use crate::formats::Stamp;
 use crate::time::Nanos;
 
 /// A request as the log has it.
@@ -8,6 +9,8 @@ use crate::time::Nanos;
 pub(crate) struct Event {
     pub(crate) time: Nanos,
     pub(crate) cost: u32,
+    /// What it has cost in the end.
+    pub(crate) actual: u32,
     /// Its place in the log.
     row: usize,
 }
@@ -26,6 +29,8 @@ pub(crate) struct Events {
     numbers: Vec<u32>,
     /// Empty as long as each request costs 1.
     costs: Vec<u32>,
+    /// Empty as long as each request has cost what it asked for.
+    actual: Vec<u32>,
     dimensions: usize,
     /// So many are in time order, and none that comes is to stand before them.
     settled: usize,
@@ -34,8 +39,8 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new(dimensions: usize) -> Self {
-        let (times, numbers, costs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { times, numbers, costs, dimensions, settled: 0, in_order: true }
+        let (times, numbers, costs, actual) = Default::default();
+        Self { times, numbers, costs, actual, dimensions, settled: 0, in_order: true }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -43,7 +48,13 @@ impl Events {
     }
 
     /// Adds a request. Its keys' numbers are to follow, each by [`add_key`](Self::add_key).
-    pub(crate) fn add(&mut self, time: Nanos, cost: u32) {
+    pub(crate) fn add(&mut self, Stamp { time, cost, actual }: Stamp) {
+        if actual != cost && self.actual.is_empty() {
+            self.actual = (0..self.len()).map(|row| self.cost(row)).collect();
+        }
+        if actual != cost || !self.actual.is_empty() {
+            self.actual.push(actual);
+        }
         if cost != 1 && self.costs.is_empty() {
             self.costs.resize(self.times.len(), 1);
         }
@@ -51,6 +62,10 @@ impl Events {
         if cost != 1 || !self.costs.is_empty() {
             self.costs.push(cost);
         }
+    }
+
+    fn cost(&self, row: usize) -> u32 {
+        self.costs.get(row).copied().unwrap_or(1)
     }
 
     pub(crate) fn add_key(&mut self, number: Option<u32>) {
@@ -68,7 +83,8 @@ impl Events {
     }
 
     pub(crate) fn event(&self, row: usize) -> Event {
-        Event { time: self.times[row], cost: self.costs.get(row).copied().unwrap_or(1), row }
+        let cost = self.cost(row);
+        Event { time: self.times[row], cost, actual: self.actual.get(row).copied().unwrap_or(cost), row }
     }
 
     /// The number of the request's key in a dimension; `None` where it has none.
@@ -133,8 +149,10 @@ impl Events {
 
     fn swap(&mut self, one: usize, other: usize) {
         self.times.swap(one, other);
-        if !self.costs.is_empty() {
-            self.costs.swap(one, other);
+        for costs in [&mut self.costs, &mut self.actual] {
+            if !costs.is_empty() {
+                costs.swap(one, other);
+            }
         }
         for dimension in 0..self.dimensions {
             self.numbers.swap(one * self.dimensions + dimension, other * self.dimensions + dimension);
@@ -146,8 +164,8 @@ impl Events {
 mod tests {
     use super::*;
 
-    /// Time, cost and key.
-    type Row = (Nanos, u32, u32);
+    /// Time, costs and key.
+    type Row = (Nanos, u32, u32, u32);
 
     /// Requests of these times as the columns have them, and sorted with nothing of the above.
     fn both(times: &[Nanos]) -> (Vec<Row>, Vec<Row>, bool) {
@@ -156,10 +174,11 @@ mod tests {
         for (at, &time) in times.iter().enumerate() {
             let number = u32::try_from(at).unwrap();
             let cost = if at > 10 { number % 3 } else { 1 };
-            events.add(time, cost);
+            let actual = if at > 20 { number % 5 } else { cost };
+            events.add(Stamp { time, cost, actual });
             events.add_key(Some(number));
             events.add_key(None);
-            plain.push((time, cost, number));
+            plain.push((time, cost, actual, number));
             events.settle();
             if events.settled() > settled {
                 settled = events.settled();
@@ -171,7 +190,7 @@ mod tests {
         let row = |row| {
             let event = events.event(row);
             assert_eq!(events.key(&event, 1), None);
-            (event.time, event.cost, events.key(&event, 0).unwrap())
+            (event.time, event.cost, event.actual, events.key(&event, 0).unwrap())
         };
         ((0..events.len()).map(row).collect(), plain, events.were_in_order())
     }

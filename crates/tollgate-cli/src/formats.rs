@@ -3,6 +3,7 @@
 mod alb;
 mod clf;
 mod columns;
+mod costs;
 mod delimited;
 mod guess;
 mod haproxy;

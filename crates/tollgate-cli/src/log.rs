@@ -59,7 +59,7 @@ impl Log {
         let mut texts = batch.keys();
         for stamp in batch.stamps() {
             u32::try_from(self.events.len()).map_err(|_| RunError::TooManyRequests)?;
-            self.events.add(stamp.time, stamp.cost);
+            self.events.add(*stamp);
             for keys in &mut self.keys {
                 let key = texts.next().flatten();
                 self.events.add_key(key.map(|key| keys.number_of(key)).transpose()?);

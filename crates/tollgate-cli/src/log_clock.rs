@@ -28,10 +28,25 @@ impl Pause {
         Self { longest, period: period.max(1) }
     }
 
+    /// The same of a quota whose keys may be in debt. A bucket, a queue and a warm-up pay theirs at
+    /// their rate, so that it may take as long as they keep it.
+    pub(crate) fn with_debt(quota: &Quota) -> Self {
+        let pause = Self::of(quota);
+        match quota.algorithm() {
+            Algorithm::TokenBucket | Algorithm::LeakyBucket | Algorithm::LeakyQueue | Algorithm::WarmUp => {
+                Self { longest: LONGEST_DEBT, ..pause }
+            }
+            _ => pause,
+        }
+    }
+
     pub(crate) fn of_penalty(penalty: &Penalty) -> Self {
         Self { longest: nanos(penalty.within().max(penalty.blocked_for())), period: 1 }
     }
 }
+
+/// The longest time for which a limiter keeps a debt: 73 years.
+const LONGEST_DEBT: u64 = 1 << 61;
 
 fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
@@ -41,7 +56,7 @@ fn nanos(length: Duration) -> u64 {
 /// down to the longest window.
 ///
 /// A pause of a window leaves no live permit, and neither does a longer one, so no decision
-/// changes; but a log with one absurd date in it does not use up the years that a limiter's clock
+/// changes (debt may take longer: [`Pause::with_debt`]); but a log with one absurd date in it does not use up the years that a limiter's clock
 /// can count. Where windows begin at times of their own, they are put where they would be if the
 /// clock counted from 1970, and pauses are cut by whole windows only.
 #[derive(Debug)]

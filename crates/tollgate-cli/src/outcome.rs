@@ -3,9 +3,11 @@
 use tollgate::{Decision, Denial, DenialReason};
 use tollgate_policy::Action;
 
+use crate::events::Event;
 use crate::log::Log;
 use crate::matching::Matching;
 use crate::plan::{Dimension, Plan};
+use crate::words::human;
 
 /// What the limiter would have answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,42 @@ fn bits_of(denial: Denial) -> u32 {
     denial.violated().fold(0, |bits, dimension| bits | 1 << dimension)
 }
 
+/// What the requests have cost that limits admitted, in permits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Costs {
+    /// By what they asked for.
+    pub(crate) estimated: u64,
+    /// In fact.
+    pub(crate) actual: u64,
+    /// Permits that were charged although they were not there.
+    pub(crate) debt: u64,
+    /// The requests that made debt.
+    pub(crate) in_debt: u64,
+}
+
+impl Costs {
+    /// Each number of permits with its name, and what it is.
+    pub(crate) fn in_words(&self) -> [(&'static str, u64, String); 3] {
+        let debt = match self.in_debt {
+            1 => "permits that were not there when they were charged, by 1 request".to_owned(),
+            requests => format!("permits that were not there when they were charged, by {} requests", human(requests)),
+        };
+        [
+            ("estimated", self.estimated, "permits that admitted requests asked for".to_owned()),
+            ("actual", self.actual, "permits that they have cost".to_owned()),
+            ("debt", self.debt, debt),
+        ]
+    }
+
+    /// Adds an admitted request, which made so much debt.
+    pub(crate) fn add(&mut self, event: &Event, debt: u32) {
+        self.estimated += u64::from(event.cost);
+        self.actual += u64::from(event.actual);
+        self.debt += u64::from(debt);
+        self.in_debt += u64::from(debt > 0);
+    }
+}
+
 /// How many requests were answered in which way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
@@ -150,6 +188,8 @@ impl DimensionOutcome {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) totals: Tally,
+    /// `None` where the log has no actual costs.
+    pub(crate) costs: Option<Costs>,
     pub(crate) dimensions: Vec<DimensionOutcome>,
     /// Admitted requests that had to wait in a queue, and the longest wait.
     pub(crate) delayed: u64,
@@ -177,6 +217,7 @@ impl Outcome {
         let dimensions = plan.dimensions.iter().map(dimension).collect();
         Self {
             totals: Tally::default(),
+            costs: plan.has_actual_costs.then(Costs::default),
             dimensions,
             delayed: 0,
             longest_delay_ns: 0,

@@ -9,7 +9,7 @@ use tollgate_policy::{LoadError, Policy};
 
 use crate::args::ReplayArgs;
 use crate::clients::Clients;
-use crate::errors::RunError;
+use crate::errors::{RunError, Unsettled};
 use crate::fields::{self, option};
 use crate::key::{self, Field, describe_all};
 #[cfg(feature = "redis")]
@@ -77,6 +77,8 @@ pub(crate) struct Plan {
     pub(crate) clients: Clients,
     /// Rules, matches and tiers; `None` if there are none.
     pub(crate) matching: Option<Matching>,
+    /// Whether the log has what requests have cost in fact.
+    pub(crate) has_actual_costs: bool,
     /// The file, and its name.
     policy: Option<(Policy, String)>,
 }
@@ -89,6 +91,11 @@ impl Plan {
     /// They contradict each other, ask for what the library refuses, or name a policy file that
     /// can't be used.
     pub(crate) fn new(args: &ReplayArgs) -> Result<Self, RunError> {
+        let plan = Self::of_options(args)?;
+        if args.cost.actual_cost_column.is_some() { plan.with_actual_costs() } else { Ok(plan) }
+    }
+
+    fn of_options(args: &ReplayArgs) -> Result<Self, RunError> {
         if let Some(path) = &args.policy {
             let (policy, name) = load(path)?;
             let policy = if args.in_process { policy.without_store() } else { policy };
@@ -113,7 +120,8 @@ impl Plan {
     /// One dimension, and room for every key of the log.
     pub(crate) fn of_dimension(dimension: Dimension, clients: Clients) -> Self {
         let key = dimension.key.iter().map(|field| field.by(&clients)).collect();
-        Self { dimensions: vec![Dimension { key, ..dimension }], clients, matching: None, policy: None }
+        let dimensions = vec![Dimension { key, ..dimension }];
+        Self { dimensions, clients, matching: None, has_actual_costs: false, policy: None }
     }
 
     /// What a policy file says.
@@ -146,7 +154,26 @@ impl Plan {
         for looked in matching.iter_mut().flat_map(|matching| &mut matching.looked) {
             looked.column = column_of(&mut keys, core::slice::from_ref(&looked.field));
         }
-        Self { dimensions, clients, matching, policy: Some((policy, name)) }
+        Self { dimensions, clients, matching, has_actual_costs: false, policy: Some((policy, name)) }
+    }
+
+    /// The same plan for a log that has actual costs, to which charges are settled.
+    ///
+    /// # Errors
+    ///
+    /// The policy's limiter settles no charges.
+    pub(crate) fn with_actual_costs(self) -> Result<Self, RunError> {
+        if let Some((policy, name)) = &self.policy {
+            let has_queue = self.quotas().any(|quota| quota.algorithm() == Algorithm::LeakyQueue);
+            let why = match policy.store() {
+                Some(_) => Some(Unsettled::OnStore),
+                None => has_queue.then_some(Unsettled::Queue),
+            };
+            if let Some(why) = why {
+                return Err(RunError::Unsettled { path: name.clone(), why });
+            }
+        }
+        Ok(Self { has_actual_costs: true, ..self })
     }
 
     /// The keys of each dimension, and then what only matches look at, in the order of their columns.
@@ -206,7 +233,8 @@ impl Plan {
 
     /// What the log's clock has to know of the quotas and the penalty.
     pub(crate) fn pauses(&self) -> Vec<Pause> {
-        self.quotas().map(Pause::of).chain(self.penalties().map(Pause::of_penalty)).collect()
+        let of = if self.has_actual_costs { Pause::with_debt } else { Pause::of };
+        self.quotas().map(of).chain(self.penalties().map(Pause::of_penalty)).collect()
     }
 
     /// Whether the cap on keys is part of what is replayed.

@@ -50,6 +50,7 @@ pub(crate) struct Asked<'a> {
     /// The rules by which filters find clients.
     pub(crate) clients: &'a Clients,
     pub(crate) cost_column: Option<&'a str>,
+    pub(crate) actual_cost_column: Option<&'a str>,
 }
 
 /// Reads all logs, and complains on standard error. `beside` looks on while they are read, as
@@ -73,6 +74,7 @@ pub(crate) fn read_beside(args: &InputArgs, asked: Asked<'_>, beside: impl FnMut
         time_column: args.time_column.clone(),
         times: TimeOptions { unit: args.time_unit, format: args.time_format.clone(), year: args.year },
         cost_column: asked.cost_column.map(str::to_owned),
+        actual_cost_column: asked.actual_cost_column.map(str::to_owned),
     };
     if sources.iter().any(|source| matches!(source, Source::Stdin)) && io::stdin().is_terminal() {
         terminal::complain("reading a log from standard input (end it with Ctrl-D); --help says what else there is");

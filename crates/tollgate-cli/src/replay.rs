@@ -39,6 +39,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Ending, RunError> {
         key_option: plan.key_option(),
         clients: &plan.clients,
         cost_column: args.cost.cost_column.as_deref(),
+        actual_cost_column: args.cost.actual_cost_column.as_deref(),
     };
     let mut beside = Beside::new(&plan);
     let mut log = reading::read_beside(&args.input, asked, |log| {

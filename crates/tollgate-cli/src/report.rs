@@ -97,6 +97,9 @@ impl Report<'_> {
             let longest = format!("by at most {}", length(outcome.longest_delay_ns));
             line("delayed", outcome.delayed, &[format!("{},", of_requests(outcome.delayed)), longest]);
         }
+        if let Some(costs) = outcome.costs {
+            costs.in_words().into_iter().for_each(|(name, permits, words)| line(name, permits, &[words]));
+        }
         for (dimension, of) in outcome.dimensions.iter().zip(&plan.dimensions) {
             let hit = dimension.by_key.iter().filter(|key| key.turned_away > 0).count();
             let (keys, hit) = (count_of(dimension.keys().count()), count_of(hit));

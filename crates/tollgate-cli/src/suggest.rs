@@ -40,7 +40,14 @@ pub(crate) fn suggest(args: &SuggestArgs) -> Result<Ending, RunError> {
 
     let clients = args.clients.clients()?.unwrap_or_default();
     let keys: [Vec<Field>; 1] = [args.keys.key.iter().map(|field| field.by(&clients)).collect()];
-    let asked = Asked { keys: &keys, needed: 1, key_option: "--key", clients: &clients, cost_column: None };
+    let asked = Asked {
+        keys: &keys,
+        needed: 1,
+        key_option: "--key",
+        clients: &clients,
+        cost_column: None,
+        actual_cost_column: None,
+    };
     let log = reading::read(&args.input, asked)?;
     let (windows, longer) = windows_within(&log, windows)?;
     let times = TimesByKey::new(&log);

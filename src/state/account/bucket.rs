@@ -27,9 +27,10 @@
 //!
 //! A refund pours permits back: F goes back by `c * P`. They count until the bucket has been full.
 //! `opened` is a hash of the time at which it was full last, so a receipt of an earlier filling is
-//! told apart (but for one in 2^24). What has flowed in since the charge stays. So the bound holds
-//! for intervals that have the charge and the refund in them. One that begins between may have as
-//! many permits more as were refunded.
+//! told apart (but for one in 2^24). What has flowed in since the charge stays, also what would have
+//! flowed over without it. So the bound holds for intervals that have the charge and the refund in
+//! them. One that begins between may have as many permits more as are refunded, less those that the
+//! bucket lacks as it begins.
 //!
 //! If reservations have waited since the bucket was full, one that lacks more than C owes the
 //! difference to them, and they have their delays. Once the last of them passes, the bucket must

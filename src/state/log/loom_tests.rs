@@ -1,7 +1,8 @@
 //! Threads on one log, in every interleaving within a bound of preemptions.
 //!
 //! No window of the permits that stand holds more than the limit, each denial is explained by live
-//! permits that were granted before it, and a refund takes exactly its permit.
+//! permits that were granted before it, and a refund takes exactly its permit. A debt is no permit
+//! that was granted, but counts as one.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,15 +21,20 @@ enum Step {
     Request(u32),
     /// Refunds the last permit of this thread.
     Refund,
+    /// Charges so many permits, whether they fit or not.
+    Owe(u32),
     /// Asks again if a permit is left. No other thread may take it.
     AskForLast,
     /// Asks for the status of a denial by a hint. The limit is one, so both of its waits end with the
     /// only permit.
     Status,
+    /// Asks for the wait of a denial by a hint. If the word still stands then, it is the one that the
+    /// ring tells.
+    Hinted,
     Tick(u64),
 }
 
-use Step::{AskForLast, Refund, Request, Status, Tick};
+use Step::{AskForLast, Hinted, Owe, Refund, Request, Status, Tick};
 
 struct Model {
     word: AtomicWord,
@@ -40,6 +46,8 @@ struct Model {
     clock: crate::state::sync::AtomicU64,
     /// (stamp, cost) of the permits that stand.
     granted: Mutex<Vec<(u64, u32)>>,
+    /// The same of debts.
+    owed: Mutex<Vec<(u64, u32)>>,
     /// The same of all permits, refunded or not.
     ever: Mutex<Vec<(u64, u32)>>,
     /// (reading, cost) of the denials.
@@ -58,6 +66,7 @@ impl Model {
             window,
             clock: crate::state::sync::AtomicU64::new(ORIGIN),
             granted: Mutex::default(),
+            owed: Mutex::default(),
             ever: Mutex::default(),
             denied: Mutex::default(),
         }
@@ -82,6 +91,14 @@ impl Model {
                     self.clock.fetch_add(time, Ordering::AcqRel);
                 }
                 Request(cost) => last = self.ask(cost).or(last),
+                Owe(cost) => {
+                    let stamp = self.attempt(|cell, word, now| {
+                        let stamp = now.max(Permits::unpack(word).newest);
+                        cell.word.swap(word, self.plan.owe(Seen { cell, word, now }, cost)).then_some(stamp)
+                    });
+                    self.ever.lock().unwrap().push((stamp, cost));
+                    self.owed.lock().unwrap().push((stamp, cost));
+                }
                 AskForLast => {
                     let left = self.attempt(|cell, word, now| self.plan.left(cell, word, now));
                     assert!(left.first().remaining == 0 || self.ask(1).is_some());
@@ -90,6 +107,14 @@ impl Model {
                     let mut left = crate::decision::PerQuota::NONE;
                     if let Some((wait_ns, _)) = self.plan.denied_by_hint(Seen { cell, word, now }, Some(&mut left)) {
                         assert_eq!((left.first().next_after_ns, left.first().reset_after_ns), (wait_ns, wait_ns));
+                    }
+                    Some(())
+                }),
+                Hinted => self.attempt(|cell, word, now| {
+                    let hinted = self.plan.denied_by_hint(Seen { cell, word, now }, None);
+                    let told = self.plan.seen(cell, word, now, 1)?.0;
+                    if let Some((wait_ns, quota)) = hinted {
+                        assert_eq!(told, Answer::Denied { wait_ns, quota });
                     }
                     Some(())
                 }),
@@ -147,11 +172,21 @@ impl Model {
         let now = self.clock.load(Ordering::Acquire);
         let word = cell.word.load();
         let time = now.max(Permits::unpack(word).newest);
-        let live: u32 = granted.iter().filter(|&&(stamp, _)| stamp + self.window > time).map(|&(_, cost)| cost).sum();
-        assert_eq!(self.plan.left(cell, word, now).unwrap().first().remaining, self.limit - live);
+        let standing: Vec<_> = granted.iter().chain(&*self.owed.lock().unwrap()).copied().collect();
+        let live_at = |time: u64| -> u32 {
+            standing.iter().filter(|&&(stamp, _)| stamp + self.window > time).map(|&(_, cost)| cost).sum()
+        };
+        let live = live_at(time);
+        assert_eq!(self.plan.left(cell, word, now).unwrap().first().remaining, self.limit.saturating_sub(live));
         // The next request is decided by them, whatever hint was left.
         drop(granted);
-        assert_eq!(self.ask(1).is_some(), live < self.limit);
+        match self.attempt(|cell, word, now| self.plan.decide(cell, word, now, 1, 0)) {
+            Answer::Admitted { .. } => assert!(live < self.limit),
+            Answer::Denied { wait_ns, .. } => {
+                assert!(live_at(now + wait_ns - 1) >= self.limit, "a wait of {wait_ns} is too long: {standing:?}");
+                assert!(live_at(now + wait_ns) < self.limit, "a wait of {wait_ns} is too short: {standing:?}");
+            }
+        }
     }
 }
 
@@ -235,6 +270,16 @@ fn loom_word_a_hint_beside_grants() {
 #[test]
 fn loom_word_a_status_by_a_hint_beside_grants() {
     explore(1, 1, &[ONE, ONE], &[&[Status, Status], &[TICK, ONE, ONE]]);
+}
+
+#[test]
+fn loom_word_a_denial_leaves_no_hint_that_is_too_short_for_a_debt() {
+    explore(2, 3, &[ONE, TICK, ONE], &[&[ONE, Owe(1), ONE], &[ONE, Hinted]]);
+}
+
+#[test]
+fn loom_word_a_debt_beside_grants_and_refunds() {
+    explore(2, 3, &[ONE], &[&[Owe(2), TICK, ONE], &[ONE, TICK, Refund]]);
 }
 
 #[test]

@@ -144,6 +144,11 @@ pub(crate) struct CostArgs {
     /// A column that holds each request's cost in permits; each costs 1 otherwise
     #[arg(long, value_name = "NAME")]
     pub(crate) cost_column: Option<String>,
+
+    /// A column that holds what each request has cost in fact. Requests are decided by the cost of
+    /// --cost-column, which is an estimate then, and admitted ones are settled to this at once
+    #[arg(long, value_name = "NAME")]
+    pub(crate) actual_cost_column: Option<String>,
 }
 
 /// As many as there can be.

@@ -25,11 +25,11 @@ impl Granted {
         Self { permits: vec![Vec::new(); columns.len()], columns }
     }
 
-    /// Adds what an admitted request with these keys was granted, at the time at which it passes.
+    /// Adds what an admitted request with these keys has cost, at the time at which it passes.
     pub(super) fn add(&mut self, keys: &[Option<u32>], event: &Event, delay_ns: u64) {
         let passes = event.time.saturating_add_unsigned(delay_ns);
         for (key, permits) in keys.iter().zip(&mut self.permits) {
-            permits.extend(key.map(|key| (key, passes, event.cost)));
+            permits.extend(key.map(|key| (key, passes, event.actual)));
         }
     }
 

@@ -18,6 +18,13 @@ pub(super) struct Contender {
     pub(super) plan: Plan,
 }
 
+impl Contender {
+    /// See [`Plan::with_actual_costs`].
+    pub(super) fn with_actual_costs(self) -> Result<Self, RunError> {
+        Ok(Self { plan: self.plan.with_actual_costs()?, ..self })
+    }
+}
+
 /// All that the options name: the algorithms first, then the policies.
 pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
     let refused = |message: &str| Err(RunError::Options(message.to_owned()));

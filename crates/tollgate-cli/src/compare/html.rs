@@ -21,6 +21,8 @@ impl Comparison<'_> {
         let has_delayed = totals().any(|outcome| outcome.delayed > 0);
         columns.extend(has_too_big.then_some("too big"));
         columns.extend(has_delayed.then_some("delayed"));
+        let has_costs = totals().any(|outcome| outcome.costs.is_some());
+        columns.extend(has_costs.then_some(["permits estimated", "in fact", "debt"]).into_iter().flatten());
         let rows: Vec<Vec<Cell>> = self
             .all
             .iter()
@@ -38,6 +40,9 @@ impl Comparison<'_> {
                 row.extend([finish.median_wait(), finish.longest_wait()].map(|wait| Cell::Text(rounded(wait))));
                 row.extend(has_too_big.then_some(Cell::Count(totals.never_pass)));
                 row.extend(has_delayed.then_some(Cell::Count(finish.outcome.delayed)));
+                let costs =
+                    finish.outcome.costs.map(|costs| [costs.estimated, costs.actual, costs.debt].map(Cell::Count));
+                row.extend(costs.into_iter().flatten());
                 row
             })
             .collect();

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use super::comparison::{Comparison, Finish};
 use super::contenders::Contender;
 use crate::key::describe_all;
+use crate::outcome::Costs;
 use crate::plan::quota_in_words;
 use crate::reading::{lines_words, span_words};
-use crate::report::json::{log, rules};
+use crate::report::json::{costs, log, rules};
 use crate::text::harmless;
 use crate::time::length;
 use crate::words::{count_of, human, percent, put, put_wrapped};
@@ -59,6 +60,10 @@ impl Comparison<'_> {
             let (delayed, longest) = (finish.outcome.delayed, rounded(finish.outcome.longest_delay_ns));
             put(out, &format!("  and {} delayed, by at most {longest}", human(delayed)));
         }
+        if let Some(Costs { estimated, actual, debt, .. }) = finish.outcome.costs {
+            let [estimated, actual, debt] = [estimated, actual, debt].map(human);
+            put(out, &format!("  {estimated} permits estimated, {actual} in fact, {debt} of them debt"));
+        }
         if let Some(matching) = &contender.plan.matching {
             let (admitted, denied) = finish.outcome.by_rules(matching);
             let unlimited = finish.outcome.unlimited;
@@ -99,6 +104,7 @@ impl Comparison<'_> {
             "longest_wait_ns": finish.longest_wait(),
             "delayed": finish.outcome.delayed,
             "longest_delay_ns": finish.outcome.longest_delay_ns,
+            "costs": costs(&finish.outcome),
         })
     }
 }

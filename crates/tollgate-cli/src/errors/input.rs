@@ -91,7 +91,10 @@ pub(crate) enum LineError {
     NotJson(String),
     NoMatch,
     NotAnObject,
-    Cost(String),
+    Cost {
+        text: String,
+        option: &'static str,
+    },
 }
 
 impl fmt::Display for LineError {
@@ -108,7 +111,10 @@ impl fmt::Display for LineError {
             Self::NotJson(error) => write!(f, "not JSON: {error}"),
             Self::NoMatch => f.write_str("does not match --pattern"),
             Self::NotAnObject => f.write_str("JSON, but not an object with fields"),
-            Self::Cost(text) => write!(f, "{} is not a cost (a whole number from 0)", excerpt(text.as_bytes())),
+            Self::Cost { text, option } => {
+                let text = excerpt(text.as_bytes());
+                write!(f, "{text} is not a cost (a whole number from 0): look whether {option} names the right column")
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 use core::net::IpAddr;
 
 use super::columns::{Columns, no_column};
-use super::record::{LineParser, Stamp, Wanted, cost_of, named};
+use super::record::{LineParser, Stamp, Wanted, named};
 use crate::errors::{FileError, LineError};
 use crate::key::KeyText;
 use crate::time::Dates;
@@ -144,7 +144,7 @@ enum Column {
     Forwarded,
 }
 
-/// The columns by the names that `--key` and `--cost-column` may call them.
+/// The columns by the names that `--key` and the options of costs may call them.
 const COLUMNS: &[(&str, Column)] = &[
     ("client", Column::Client),
     ("time", Column::Time),
@@ -165,7 +165,6 @@ const COLUMNS: &[(&str, Column)] = &[
 #[derive(Debug)]
 pub(super) struct AccessLog {
     columns: Columns,
-    cost: Option<Column>,
     dates: Dates,
 }
 
@@ -175,9 +174,7 @@ impl AccessLog {
         if let Some(name) = wanted.time_column.as_deref().filter(|name| *name != "time") {
             return Err(no_column(named("time", Some(name)), "--time-column time", &there));
         }
-        let columns = Columns::find(&there, wanted, &["time"])?;
-        let cost = columns.cost.map(|place| COLUMNS[place].1);
-        Ok(Self { columns, cost, dates: Dates::default() })
+        Ok(Self { columns: Columns::find(&there, wanted, &["time"])?, dates: Dates::default() })
     }
 }
 
@@ -188,12 +185,9 @@ impl LineParser for AccessLog {
             .dates
             .parse_clf(line.time)
             .map_err(|problem| LineError::Time { text: String::from_utf8_lossy(line.time).into_owned(), problem })?;
-        let cost = match self.cost {
-            Some(column) => cost_of(line.get(column).unwrap_or_default())?,
-            None => 1,
-        };
+        let stamp = self.columns.costs.stamp(time, |&place| Some(line.get(COLUMNS[place].1).unwrap_or_default()))?;
         self.columns.push(key, |place| line.get(COLUMNS[place].1));
-        Ok(Some(Stamp { time, cost }))
+        Ok(Some(stamp))
     }
 }
 

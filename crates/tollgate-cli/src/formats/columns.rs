@@ -1,5 +1,6 @@
 //! Where the parts of a request are among the columns of a log.
 
+use super::costs::Costs;
 use super::record::{MATCH, Wanted, named};
 use crate::errors::FileError;
 use crate::key::{Field, KeyText};
@@ -9,7 +10,7 @@ use crate::key::{Field, KeyText};
 pub(super) struct Columns {
     pub(super) time: usize,
     pub(super) key: Vec<Part>,
-    pub(super) cost: Option<usize>,
+    pub(super) costs: Costs<usize>,
 }
 
 /// The column of a part of a key.
@@ -41,10 +42,11 @@ impl Columns {
             }
             key.push(Part { field: field.clone(), at, forwarded: forwarded.filter(|it| Some(*it) != at) });
         }
-        let missing = |name| no_column(named("cost", Some(name)), "--cost-column", there);
-        let cost = wanted.cost_column.as_deref();
-        let cost = cost.map(|name| column(&[name], there).ok_or_else(|| missing(name))).transpose()?;
-        Ok(Self { time, key, cost })
+        let costs = Costs::find(wanted, |name, kind| {
+            let missing = || no_column(named(kind.what(), Some(name)), kind.option(), there);
+            column(&[name], there).ok_or_else(missing)
+        })?;
+        Ok(Self { time, key, costs })
     }
 
     /// Pushes every part of a key. `value` gives that of a column.

@@ -5,7 +5,7 @@
 //! that way.
 
 use super::columns::Columns;
-use super::record::{LineParser, Stamp, Wanted, cost_of, time_of};
+use super::record::{LineParser, Stamp, Wanted, time_of};
 use crate::errors::{FileError, LineError};
 use crate::key::KeyText;
 use crate::time::USUAL_NAMES;
@@ -49,9 +49,9 @@ impl LineParser for Table {
         }
         let value = |at: usize| self.splitter.value(at);
         let time = time_of(value(self.columns.time), &mut self.times)?;
-        let cost = self.columns.cost.map_or(Ok(1), |at| cost_of(value(at)))?;
+        let stamp = self.columns.costs.stamp(time, |&at| Some(value(at)))?;
         self.columns.push(key, |at| Some(value(at)));
-        Ok(Some(Stamp { time, cost }))
+        Ok(Some(stamp))
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
         let mut table = table(r#"id, Timestamp ,"Remote_Addr",x"#, &by_client()).unwrap();
         let mut key = KeyText::new(&[Field::Client(Default::default())]);
         let stamp = table.parse(br#"7,2015-05-17T10:05:03.5Z,"a, ""b""",y"#, &mut key).unwrap();
-        assert_eq!(stamp, Some(Stamp { time: 1_431_857_103_500_000_000, cost: 1 }));
+        assert_eq!(stamp, Some(Stamp { time: 1_431_857_103_500_000_000, cost: 1, actual: 1 }));
         assert_eq!(key.finished(), Some(r#"a, "b""#));
     }
 
@@ -141,9 +141,9 @@ mod tests {
         assert_eq!(parse(r#"1,"a,1"#), Err(LineError::UnclosedQuote));
         assert_eq!(parse("1,a"), Err(LineError::Columns { there: 2, expected: 3 }));
         assert_eq!(parse("1,a,1,extra"), Err(LineError::Columns { there: 4, expected: 3 }));
-        assert_eq!(parse("1,a,x"), Err(LineError::Cost("x".into())));
+        assert_eq!(parse("1,a,x"), Err(LineError::Cost { text: "x".into(), option: "--cost-column" }));
         let problem = TimeProblem::NotATime;
         assert_eq!(parse("soon,a,1"), Err(LineError::Time { text: "soon".into(), problem }));
-        assert_eq!(parse("1,a,3,"), Ok(Some(Stamp { time: 1_000_000_000, cost: 3 })));
+        assert_eq!(parse("1,a,3,"), Ok(Some(Stamp { time: 1_000_000_000, cost: 3, actual: 3 })));
     }
 }

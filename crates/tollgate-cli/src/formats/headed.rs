@@ -5,7 +5,7 @@
 //! files are put together.
 
 use super::columns::{Columns, column, no_column};
-use super::record::{LineParser, Stamp, Wanted, cost_of, time_of};
+use super::record::{LineParser, Stamp, Wanted, time_of};
 use crate::errors::{FileError, LineError};
 use crate::key::KeyText;
 use crate::time::USUAL_NAMES;
@@ -202,10 +202,10 @@ impl LineParser for Headed {
             Some(date) => time_of(&[value(date), b"T", time].concat(), &mut self.times)?,
             None => time_of(time, &mut self.times)?,
         };
-        let cost = table.columns.cost.map_or(Ok(1), |at| cost_of(value(at)))?;
+        let stamp = table.columns.costs.stamp(time, |&at| Some(value(at)))?;
         let is_set = |value: &&[u8]| !self.unset.iter().any(|unset| unset == value);
         table.columns.push(key, |at| Some(value(at)).filter(is_set));
-        Ok(Some(Stamp { time, cost }))
+        Ok(Some(stamp))
     }
 }
 

@@ -1,10 +1,12 @@
 //! JSON lines: an object on every line.
 
+use core::convert::Infallible;
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::record::{LineParser, Stamp, Wanted, cost_of, named, time_of};
+use super::costs::Costs;
+use super::record::{LineParser, Stamp, Wanted, named, time_of};
 use crate::errors::LineError;
 use crate::key::{Field, KeyText};
 use crate::time::USUAL_NAMES;
@@ -18,14 +20,15 @@ pub(super) struct JsonLines {
     time_column: Option<String>,
     times: Times,
     key: Vec<Field>,
-    cost: Option<String>,
+    costs: Costs<String>,
 }
 
 impl JsonLines {
     pub(super) fn new(wanted: &Wanted) -> Self {
         let key = wanted.parts().map(|(field, _)| field.clone()).collect();
-        let Wanted { time_column, cost_column, .. } = wanted.clone();
-        Self { time_column, times: Times::new(&wanted.times), key, cost: cost_column }
+        let (time_column, times) = (wanted.time_column.clone(), Times::new(&wanted.times));
+        let Ok(costs) = Costs::find(wanted, |name, _| Ok::<_, Infallible>(name.to_owned()));
+        Self { time_column, times, key, costs }
     }
 }
 
@@ -45,14 +48,7 @@ impl LineParser for JsonLines {
             .and_then(text_of)
             .ok_or_else(|| LineError::NoField { wanted: named("time", time_column), option: "--time-column" })?;
         let time = time_of(time.as_bytes(), &mut self.times)?;
-        let cost = match &self.cost {
-            Some(name) => {
-                let cost = find(&object, name).and_then(text_of);
-                let no_field = || LineError::NoField { wanted: named("cost", Some(name)), option: "--cost-column" };
-                cost_of(cost.ok_or_else(no_field)?.as_bytes())?
-            }
-            None => 1,
-        };
+        let stamp = self.costs.stamp(time, |name| find(&object, name).and_then(text_of).map(Cow::into_owned))?;
         for field in &self.key {
             let forwarded = field.forwarded_names();
             let mut lines = if forwarded.is_empty() { Vec::new() } else { lines_of(find_first(&object, &forwarded)) };
@@ -62,7 +58,7 @@ impl LineParser for JsonLines {
             let bytes: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
             key.push_part(field, value.as_ref().map(|value| value.as_bytes()), &bytes);
         }
-        Ok(Some(Stamp { time, cost }))
+        Ok(Some(stamp))
     }
 
     fn fields(&self, line: &[u8]) -> Vec<String> {

@@ -3,7 +3,7 @@
 use regex::bytes::{CaptureLocations, Regex};
 
 use super::columns::Columns;
-use super::record::{LineParser, Stamp, Wanted, cost_of, time_of};
+use super::record::{LineParser, Stamp, Wanted, time_of};
 use crate::errors::{FileError, LineError};
 use crate::key::KeyText;
 use crate::time::USUAL_NAMES;
@@ -34,15 +34,11 @@ impl LineParser for Pattern {
     fn parse(&mut self, line: &[u8], key: &mut KeyText) -> Result<Option<Stamp>, LineError> {
         self.regex.captures_read(&mut self.found, line).ok_or(LineError::NoMatch)?;
         let value = |column: usize| self.found.get(self.groups[column]).map(|(start, end)| &line[start..end]);
-        let no_field = |what: &str, option| LineError::NoField { wanted: what.to_owned(), option };
-        let time = value(self.columns.time).ok_or_else(|| no_field("time", "--time-column"))?;
-        let time = time_of(time, &mut self.times)?;
-        let cost = match self.columns.cost {
-            Some(column) => cost_of(value(column).ok_or_else(|| no_field("cost", "--cost-column"))?)?,
-            None => 1,
-        };
+        let no_time = || LineError::NoField { wanted: "time".to_owned(), option: "--time-column" };
+        let time = time_of(value(self.columns.time).ok_or_else(no_time)?, &mut self.times)?;
+        let stamp = self.columns.costs.stamp(time, |&column| value(column))?;
         self.columns.push(key, value);
-        Ok(Some(Stamp { time, cost }))
+        Ok(Some(stamp))
     }
 }
 

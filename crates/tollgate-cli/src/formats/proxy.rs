@@ -1,7 +1,7 @@
 //! Logs of proxies whose lines have a fixed order of values.
 
 use super::columns::Columns;
-use super::record::{LineParser, Stamp, Wanted, cost_of, time_of};
+use super::record::{LineParser, Stamp, Wanted, time_of};
 use crate::errors::{FileError, LineError};
 use crate::key::KeyText;
 use crate::times::Times;
@@ -12,7 +12,7 @@ pub(super) type Values<'a> = Vec<Option<&'a [u8]>>;
 /// What tells one such log from another.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The columns by the names that `--key` and `--cost-column` may call them.
+    /// The columns by the names that `--key` and the options of costs may call them.
     pub(super) names: &'static [&'static str],
     /// The column with the time at which the request came.
     pub(super) time: &'static str,
@@ -41,9 +41,9 @@ impl LineParser for Proxy {
         let values = (self.layout.split)(line)?;
         let value = |column: usize| values[column].unwrap_or_default();
         let time = time_of(value(self.columns.time), &mut self.times)?;
-        let cost = self.columns.cost.map_or(Ok(1), |column| cost_of(value(column)))?;
+        let stamp = self.columns.costs.stamp(time, |&column| Some(value(column)))?;
         self.columns.push(key, |column| values[column]);
-        Ok(Some(Stamp { time, cost }))
+        Ok(Some(stamp))
     }
 }
 

@@ -50,16 +50,19 @@ pub(crate) struct Wanted {
     pub(crate) time_column: Option<String>,
     pub(crate) times: TimeOptions,
     pub(crate) cost_column: Option<String>,
+    pub(crate) actual_cost_column: Option<String>,
 }
 
 /// What asks for what matches look at.
 pub(crate) const MATCH: &str = "`match` in the policy";
 
-/// When a request came and what it costs.
+/// When a request came, what it asks for, and what it has cost in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) time: Nanos,
     pub(crate) cost: u32,
+    /// The same as `cost`, unless a column has it.
+    pub(crate) actual: u32,
 }
 
 /// Reads the lines of one source.
@@ -79,8 +82,9 @@ impl Wanted {
         let (key, matched, filters) = (Vec::new(), Vec::new(), Vec::new());
         let times = TimeOptions::default();
         let (format, pattern) = (None, None);
-        let (key_option, time_column, cost_column) = ("--key", None, None);
-        Self { format, pattern, key, key_option, matched, filters, time_column, times, cost_column }
+        let (key_option, time_column) = ("--key", None);
+        let (cost_column, actual_cost_column) = (None, None);
+        Self { format, pattern, key, key_option, matched, filters, time_column, times, cost_column, actual_cost_column }
     }
 
     /// Every value of a record that is asked for, in the order to be pushed, and what asks for it.
@@ -96,31 +100,7 @@ pub(super) fn time_of(text: &[u8], times: &mut Times) -> Result<Nanos, LineError
     times.read(&text).map_err(|problem| LineError::Time { text: text.into_owned(), problem })
 }
 
-/// A cost past what a limiter can count is as much out of reach as the largest that it can.
-pub(super) fn cost_of(text: &[u8]) -> Result<u32, LineError> {
-    let text = String::from_utf8_lossy(text);
-    let digits = text.trim();
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(LineError::Cost(text.into_owned()));
-    }
-    Ok(digits.parse().unwrap_or(u32::MAX))
-}
-
 /// How an explicit choice of column is called in messages.
 pub(super) fn named(what: &str, name: Option<&str>) -> String {
     name.map_or_else(|| what.to_owned(), |name| format!("{what} called {}", excerpt(name.as_bytes())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn costs_are_whole_numbers() {
-        assert_eq!(cost_of(b" 7 "), Ok(7));
-        assert_eq!(cost_of(b"99999999999999999999999"), Ok(u32::MAX));
-        for text in ["", "-1", "1.5", "x"] {
-            assert_eq!(cost_of(text.as_bytes()), Err(LineError::Cost(text.to_owned())));
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Report, by_quota};
 use crate::chart::Chart;
-use crate::outcome::KeyTally;
+use crate::outcome::{Costs, KeyTally};
 use crate::page::{Cell, Page};
 use crate::plan::Dimension;
 use crate::reading::{lines_words, span_words};
@@ -56,6 +56,8 @@ impl Report<'_> {
             let longest = format!("by at most {}", length(self.outcome.longest_delay_ns));
             rows.push(row("delayed", self.outcome.delayed, Some(requests), longest));
         }
+        let costs = self.outcome.costs.iter().flat_map(Costs::in_words);
+        rows.extend(costs.map(|(name, permits, words)| row(name, permits, None, words)));
         for (at, (outcome, dimension)) in self.outcome.dimensions.iter().zip(&self.plan.dimensions).enumerate() {
             let of = if self.plan.dimensions.len() > 1 { format!(" of {}", dimension.name) } else { String::new() };
             let keys = count_of(outcome.keys().count());

@@ -6,7 +6,7 @@ use tollgate_policy::Action;
 use super::{Report, Worst};
 use crate::key::Field;
 use crate::log::Log;
-use crate::outcome::Outcome;
+use crate::outcome::{Costs, Outcome};
 use crate::plan::{Plan, quota_in_words};
 use crate::time::rfc3339;
 
@@ -51,6 +51,7 @@ impl Report<'_> {
             "too_big": totals.never_pass,
             "delayed": outcome.delayed,
             "longest_delay_ns": outcome.longest_delay_ns,
+            "costs": costs(outcome),
             "rules": rules(plan, outcome),
             "without_a_limit": outcome.unlimited,
             "unknown_tiers": outcome.unknown_tiers,
@@ -72,6 +73,13 @@ fn worst_key(of: &Worst<'_>) -> Value {
         row["tier"] = tier.into();
     }
     row
+}
+
+/// What admitted requests have cost; null where the log does not have it.
+pub(crate) fn costs(outcome: &Outcome) -> Value {
+    outcome.costs.map_or(Value::Null, |Costs { estimated, actual, debt, in_debt }| {
+        json!({ "estimated": estimated, "actual": actual, "debt": debt, "requests_in_debt": in_debt })
+    })
 }
 
 /// The rules of a policy, and how many requests each decided.

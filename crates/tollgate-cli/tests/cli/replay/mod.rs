@@ -1,5 +1,6 @@
 //! Runs `tollgate replay` as its users do, and checks what it says against others than itself.
 
+mod actual_costs;
 mod beside;
 mod browser;
 mod check;

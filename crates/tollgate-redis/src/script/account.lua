@@ -159,7 +159,7 @@ kinds.B = function(key, place)
 
     function rule.charged(anchor, used, permits)
         if is_over(anchor, used) then
-            return now, permits
+            anchor, used = now, 0
         end
         return flowing.added(anchor, used, permits)
     end
@@ -203,7 +203,7 @@ kinds.Q = function(key, place)
 
     function rule.charged(anchor, used, places)
         if is_empty(anchor, used) then
-            return now, places
+            anchor, used = now, 0
         end
         return flowing.added(anchor, used, places)
     end

@@ -243,6 +243,27 @@ fn large() -> [Meter; 4] {
     ]
 }
 
+/// What is owed for decades has products that doubles do not have.
+#[test]
+fn a_debt_of_decades_is_exact() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (clock, runtime, store) = (server.clock(), runtime(), server.store_with_time());
+    for meter in large() {
+        let kinds = [Kind::Meter(meter)];
+        let mut compared = Compared::new(&kinds, &store, (&clock, &runtime), START);
+        let mut run = |op: Op| compared.run(&op).unwrap_or_else(|error| panic!("{meter:?}, {op:?}: {error}"));
+        for round in 0..60 {
+            run(Op::Acquire(0));
+            run(Op::Settle(0, if round < 4 { flows_in(meter, 400_000_000_000_000) } else { 1 }));
+            run(Op::Acquire(1));
+        }
+        run(Op::Retry(-1));
+        run(Op::Acquire(1));
+        run(Op::Retry(0));
+        run(Op::Acquire(1));
+    }
+}
+
 /// Once it is paid, the account goes on as any other, and a receipt of before is known through it.
 #[test]
 fn a_debt_of_many_strides_is_exact() {

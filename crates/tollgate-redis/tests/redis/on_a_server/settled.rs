@@ -160,6 +160,27 @@ fn counts_stay_within_their_bits() {
     });
 }
 
+/// As in process: what is owed beyond that is forgotten, and the rest is paid.
+#[test]
+fn a_debt_lasts_for_73_years_at_most() {
+    let Some(server) = Server::start(&[]) else { return };
+    let (clock, store) = (server.clock(), server.store_with_time());
+    let limiter = RedisLimiter::new(&store, "api", Quota::leaky_bucket(10, 7, MINUTE)).unwrap();
+    clock.set(START);
+    runtime().block_on(async {
+        for _ in 0..2 {
+            let work = receipt(limiter.try_acquire_n(KEY, 0).await.unwrap());
+            assert_eq!(limiter.settle(work, u32::MAX).await.unwrap(), u32::MAX);
+            let wait = limiter.try_acquire(KEY).await.unwrap().retry_after().unwrap();
+            let year = Duration::from_secs(365 * 86_400);
+            assert!((year * 73..year * 74).contains(&wait), "{wait:?}");
+        }
+        let paid = START + 74 * 365 * 86_400 * SECOND;
+        clock.set(paid);
+        assert_eq!(remaining(&limiter).await, 10);
+    });
+}
+
 #[test]
 fn a_month_is_settled_in_the_month_of_the_server() {
     let Some(server) = Server::start(&[]) else { return };

@@ -50,6 +50,8 @@ pub struct StoreCounts {
     pub perhaps_leased: u64,
     /// Permits of leases that nobody spent, and that the store took back.
     pub given_back: u64,
+    /// Receipts that the store settled or refunded, also such of which nothing counted any more.
+    pub settled: u64,
     /// Receipts that were not settled or refunded, because the store did not answer, or refused. It may
     /// have done it all the same.
     pub unsettled: u64,
@@ -75,7 +77,7 @@ macro_rules! counters {
 
 counters! {
     admitted, denied, denied_by_cache, unavailable, perhaps_charged, admitted_uncounted, admitted_locally,
-    denied_locally, abandoned, calls, admitted_by_lease, leased, perhaps_leased, given_back, unsettled
+    denied_locally, abandoned, calls, admitted_by_lease, leased, perhaps_leased, given_back, settled, unsettled
 }
 
 #[derive(Debug, Default)]

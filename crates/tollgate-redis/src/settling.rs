@@ -58,8 +58,9 @@ impl Engine {
     /// Settles a receipt of this limiter, in the task of the caller.
     pub(crate) async fn settle_here(&self, receipt: Receipt, actual: u32) -> Result<u32, StoreError> {
         let settled = self.settle_by_call(&receipt, actual).await;
-        if settled.is_err() {
-            self.counters.unsettled.add();
+        match settled {
+            Ok(_) => self.counters.settled.add(),
+            Err(_) => self.counters.unsettled.add(),
         }
         settled
     }

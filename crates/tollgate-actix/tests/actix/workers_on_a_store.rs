@@ -178,6 +178,29 @@ fn what_a_handler_settles_is_charged_on_the_store() {
     assert_eq!(asked.on_store().unwrap().counts().unsettled, 0);
 }
 
+#[test]
+fn an_answer_refunds_on_the_store() {
+    let Some(store) = PolicyStore::start() else { return };
+    let limit = limit(&store.policy("", POLICY)).refund_when(|answer| answer.status.as_u16() != 401);
+    let server = {
+        let limit = limit.clone();
+        let wrong = async || HttpResponse::Unauthorized().finish();
+        Server::of(move || App::new().wrap(limit.clone()).route("/wrong", web::get().to(wrong)))
+    };
+    let asked = limit.limiter().on_store().unwrap();
+    for refunded in 1..=10 {
+        assert_eq!(server.get("/", &[(USER, "alice")]).status, 404);
+        let until = Instant::now() + Duration::from_secs(60);
+        while asked.counts().settled < refunded {
+            assert!(Instant::now() < until, "{:?}", asked.counts());
+            std::thread::yield_now();
+        }
+    }
+    for status in [401, 401, 401, 429] {
+        assert_eq!(server.get("/wrong", &[(USER, "alice")]).status, status);
+    }
+}
+
 static HANDLED: OnceLock<PolicyLimiter<(String,)>> = OnceLock::new();
 
 #[rate_limit(store = HANDLED.get().unwrap(), keys = (user,), cost = cost)]

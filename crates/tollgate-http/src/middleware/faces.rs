@@ -235,7 +235,9 @@ macro_rules! limit_options {
             /// client that hangs up keeps its charge.
             ///
             /// If `refund` panics, the permits are refunded. See
-            /// [`refund_unanswered`](Self::refund_unanswered) for a request without an answer.
+            /// [`refund_unanswered`](Self::refund_unanswered) for a request without an answer. On a
+            /// store a task refunds them, so the answer does not wait for it, and tells what was left
+            /// before.
             ///
             /// ```
             /// use std::sync::Arc;
@@ -253,10 +255,7 @@ macro_rules! limit_options {
             /// # let _ = limit;
             #[doc = concat!("# Ok::<(), ", $krate, "::BuildError>(())")]
             /// ```
-            pub fn refund_when(self, refund: impl Fn(&$Answer) -> bool + Send + Sync + 'static) -> Self
-            where
-                L: $crate::middleware::AtOnce,
-            {
+            pub fn refund_when(self, refund: impl Fn(&$Answer) -> bool + Send + Sync + 'static) -> Self {
                 self.with_answers(|on_answer| on_answer.refund_when = Some(::std::sync::Arc::new(refund)))
             }
 

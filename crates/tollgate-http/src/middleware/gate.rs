@@ -23,16 +23,16 @@ pub trait AskedWith<K>: sealed::Ask<K> {}
 
 impl<K, L: sealed::Ask<K>> AskedWith<K> for L {}
 
-/// A limiter that decides at once, in process: those of `tollgate`. Refunds by the answer, further costs
-/// and waits are for such limiters alone, and so are charges of handlers that do not wait for them.
+/// A limiter that decides at once, in process: those of `tollgate`. Further costs and waits are for such
+/// limiters alone, and so are charges of handlers that do not wait for them.
 ///
 /// ```
 /// use tollgate::{DirectLimiter, Quota};
 /// use tollgate_http::middleware::AtOnce;
 ///
-/// fn may_refund(_: &impl AtOnce) {}
+/// fn may_charge_more(_: &impl AtOnce) {}
 ///
-/// may_refund(&DirectLimiter::new(Quota::per_minute(5))?);
+/// may_charge_more(&DirectLimiter::new(Quota::per_minute(5))?);
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 ///

@@ -202,7 +202,7 @@ impl<L, V: FieldValue> Limits<L, V> {
         if cost == 0 {
             return Ok(None);
         }
-        let outcome = match self.outcome_later(keys, cost, true) {
+        let outcome = match self.outcome_later(keys, cost, true, false) {
             Ok(later) => later.await,
             Err(keys) => self.outcome(keys, cost, true, false),
         };
@@ -250,7 +250,7 @@ impl<L, V: FieldValue> Limits<L, V> {
     }
 
     /// Decides as [`decide`](Self::decide) does, by a limiter that does not decide at once. The keys
-    /// come back from any other limiter. Nothing is refunded.
+    /// come back from any other limiter. A task makes refunds.
     ///
     /// # Errors
     ///
@@ -261,10 +261,17 @@ impl<L, V: FieldValue> Limits<L, V> {
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
-        self.outcome_later(keys, cost, false)
+        let options = &self.inner.options;
+        self.outcome_later(keys, cost, options.refunds || options.left, options.refund_unanswered)
     }
 
-    fn outcome_later<K>(&self, keys: K, cost: u32, refundable: bool) -> Result<OutcomeLater<L, K, V>, K>
+    fn outcome_later<K>(
+        &self,
+        keys: K,
+        cost: u32,
+        refundable: bool,
+        refund_unanswered: bool,
+    ) -> Result<OutcomeLater<L, K, V>, K>
     where
         L: AskedWith<K> + Send + Sync + 'static,
         K: Send + Sync + 'static,
@@ -273,7 +280,7 @@ impl<L, V: FieldValue> Limits<L, V> {
         let request = Request { cost, refundable, is_peek: false, tell: self.inner.tell() };
         let Some(verdict) = self.inner.limiter.later(&keys, request) else { return Err(keys) };
         let inner = Arc::clone(&self.inner);
-        Ok(Box::pin(async move { Inner::outcome(&inner, keys, verdict.await, false) }))
+        Ok(Box::pin(async move { Inner::outcome(&inner, keys, verdict.await, refund_unanswered) }))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A layer whose limiter is that of a policy: the same code in process and on a store.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -217,6 +218,46 @@ fn what_a_handler_settles_is_charged_on_the_store() {
         drop(first.charge_n_async(bob(), 1000).await.unwrap());
         assert!(second.charge_async(bob()).await.is_err());
         assert_eq!(first.limiter().on_store().unwrap().counts().unsettled, 0);
+    });
+}
+
+#[test]
+fn an_answer_refunds_on_the_store_and_one_that_never_comes_may() {
+    let Some(store) = PolicyStore::start() else { return };
+    let dimension = TOKENS.replace("user", "key");
+    let limiter = || {
+        let policy = Policy::from_toml(&store.policy("", &dimension)).unwrap();
+        Arc::new(PolicyLimiter::<(String,)>::new(&policy).unwrap())
+    };
+    let layer = RateLimitLayer::new(limiter()).key((header(USER),)).cost(|_| 10);
+    let layer = layer.refund_when(|answer| answer.status != 401).tell_handlers(true);
+    let other = RateLimitLayer::new(limiter());
+    let request = || with(get("/"), USER, "alice");
+    runtime().block_on(async {
+        let service = Inner::default().behind::<_, RateLimit<InnerService, _, _>>(&layer);
+        let welcome = ask(&service, request()).await;
+        // What was left before the refund.
+        assert_eq!(field(&welcome, "ratelimit").unwrap().split(";t=").next(), Some("\"key\";r=990"));
+        leaves(&other, 1000).await;
+        assert_eq!(ask(&service, with(request(), "answer", "401")).await.status, 401);
+        leaves(&other, 990).await;
+
+        for (refunds, left) in [(false, 980), (true, 980)] {
+            let layer = layer.clone().refund_unanswered(refunds);
+            // It is called, and never answers.
+            let (called, mut calls) = tokio::sync::mpsc::unbounded_channel();
+            let inner = tower::service_fn(move |_: Request<Full<Bytes>>| {
+                called.send(()).unwrap();
+                std::future::pending::<Result<http::Response<Full<Bytes>>, Infallible>>()
+            });
+            let call = tokio::spawn(tower::ServiceExt::oneshot(tower::Layer::layer(&layer, inner), request()));
+            calls.recv().await.unwrap();
+            leaves(&other, left - if refunds { 10 } else { 0 }).await;
+            call.abort();
+            assert!(call.await.is_err());
+            leaves(&other, left).await;
+        }
+        assert_eq!(layer.limiter().on_store().unwrap().counts().unsettled, 0);
     });
 }
 

@@ -43,8 +43,8 @@ pub use tollgate_http::{
 /// use std::sync::Arc;
 /// use tollgate_actix::{ClientIp, PolicyLimiter, RateLimit};
 ///
-/// fn refunds(limiter: Arc<PolicyLimiter<(IpAddr,)>>) {
-///     let _ = RateLimit::new(limiter).key((ClientIp::peer(),)).refund_when(|_| true);
+/// fn more(limiter: Arc<PolicyLimiter<(IpAddr,)>>) {
+///     let _ = RateLimit::new(limiter).key((ClientIp::peer(),)).cost_after(|_| 1);
 /// }
 /// ```
 ///
@@ -54,8 +54,8 @@ pub use tollgate_http::{
 /// use tollgate_actix::{ClientIp, PolicyLimiter, RateLimit};
 ///
 /// fn refunds(limiter: Arc<PolicyLimiter<(IpAddr,)>>) {
-///     let _ = RateLimit::new(limiter).key((ClientIp::peer(),));
+///     let _ = RateLimit::new(limiter).key((ClientIp::peer(),)).refund_when(|_| true);
 /// }
 /// ```
 #[cfg(all(doctest, feature = "redis"))]
-struct OnAStoreNothingIsRefunded;
+struct OnAStoreNoMoreIsCharged;

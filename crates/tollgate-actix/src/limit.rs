@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::{Error, Responder};
-use tollgate_http::middleware::{AtOnce, Gate, Limits, NoKey, Shared};
+use tollgate_http::middleware::{Gate, Limits, NoKey, Shared};
 
 use crate::answer::Value;
 use crate::answered::AnswerHead;
@@ -72,10 +72,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// # drop(app);
     /// # Ok::<(), tollgate_actix::BuildError>(())
     /// ```
-    pub fn tell_handlers(self, tell: bool) -> Self
-    where
-        L: AtOnce,
-    {
+    pub fn tell_handlers(self, tell: bool) -> Self {
         self.with_options(|options| options.left = tell)
     }
 
@@ -86,10 +83,10 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     ///
     /// By default actix-web continues a request whose client has closed its half of an HTTP/1
     /// connection. With `HttpServer::h1_allow_half_closed(false)` it stops the request.
-    pub fn refund_unanswered(self, refund: bool) -> Self
-    where
-        L: AtOnce,
-    {
+    ///
+    /// On a store a task refunds them. A request that ends before its decision is there may stay
+    /// charged.
+    pub fn refund_unanswered(self, refund: bool) -> Self {
         self.set_refund_unanswered(refund)
     }
 

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// The requests that the store charged are those `admitted`, and at most those `perhaps_charged`.
 /// With leases it has charged besides the permits that are `leased` and at most those
-/// `perhaps_leased`, without those `given_back`.
+/// `perhaps_leased`, without those `given_back`. Receipts that are [settled](crate::RedisLimiter::settle)
+/// change what their requests are charged.
 ///
 /// ```
 /// use tollgate::Quota;
@@ -49,6 +50,11 @@ pub struct StoreCounts {
     pub perhaps_leased: u64,
     /// Permits of leases that nobody spent, and that the store took back.
     pub given_back: u64,
+    /// Receipts that the store settled or refunded, also such of which nothing counted any more.
+    pub settled: u64,
+    /// Receipts that were not settled or refunded, because the store did not answer, or refused. It may
+    /// have done it all the same.
+    pub unsettled: u64,
     /// Calls of the store that decided requests. Requests that waited for one reply took one call.
     pub calls: u64,
 }
@@ -71,7 +77,7 @@ macro_rules! counters {
 
 counters! {
     admitted, denied, denied_by_cache, unavailable, perhaps_charged, admitted_uncounted, admitted_locally,
-    denied_locally, abandoned, calls, admitted_by_lease, leased, perhaps_leased, given_back
+    denied_locally, abandoned, calls, admitted_by_lease, leased, perhaps_leased, given_back, settled, unsettled
 }
 
 #[derive(Debug, Default)]

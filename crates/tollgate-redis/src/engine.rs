@@ -51,7 +51,7 @@ pub(crate) struct Engine {
     pub(crate) id: u64,
     pub(crate) flights: Flights,
     pub(crate) counters: Counters,
-    cache: Cache,
+    pub(crate) cache: Cache,
     /// The dimensions that were warned of, as bits.
     warned: AtomicU64,
     pub(crate) leases: Arc<Leases>,
@@ -344,8 +344,8 @@ impl Engine {
         let (decision, receipt) = if is_admitted {
             let charges = asked.iter().zip(&reply.at).map(|(&(dimension, key), &at)| (dimension, key, at));
             let charges = Charges::Several(charges.collect());
-            let cost = if request.charges { request.cost } else { 0 };
-            let receipt = Receipt { limiter: self.id, cost, charges };
+            let receipt = Receipt { limiter: self.id, cost: request.cost, charges };
+            let receipt = if request.charges { receipt } else { Receipt::nothing() };
             (Decision::Admitted(Admission::after(reply.delay)), receipt)
         } else {
             (Decision::Denied(self.denial(asked, reply.denied)), Receipt::nothing())
@@ -377,29 +377,6 @@ impl Engine {
         quotas
     }
 
-    /// Gives permits back: the most that were given back in a dimension.
-    pub(crate) async fn refund(self: &Arc<Self>, receipt: Receipt) -> Result<u32, StoreError> {
-        if receipt.cost == 0 {
-            return Ok(0);
-        }
-        if receipt.limiter != self.id {
-            return Err(StoreError::OtherLimiter);
-        }
-        let engine = Arc::clone(self);
-        in_task(async move { engine.refund_here(receipt).await }).await
-    }
-
-    /// The same for a receipt of this limiter, in the task of the caller.
-    pub(crate) async fn refund_here(&self, receipt: Receipt) -> Result<u32, StoreError> {
-        let charges = receipt.charges.as_slice();
-        let asked: Vec<Asked> = charges.iter().map(|&(dimension, key, _)| (dimension, key)).collect();
-        let mut arguments = self.arguments(&asked, "r", receipt.cost, 1, false);
-        arguments.extend(charges.iter().map(|&(.., at)| Argument::Number(at)));
-        let value = self.call(&asked, &arguments, true).await?;
-        self.cache.remove(&asked);
-        Reply::read_refund(&value).ok_or_else(|| protocol(true))
-    }
-
     /// Removes what the store knows of a key: whether there was something.
     pub(crate) async fn forget(self: &Arc<Self>, (dimension, key): Asked) -> Result<bool, StoreError> {
         let engine = Arc::clone(self);
@@ -416,7 +393,15 @@ impl Engine {
         .await
     }
 
-    fn arguments(&self, asked: &[Asked], acts: &'static str, cost: u32, times: u64, tells: bool) -> Vec<Argument> {
+    /// The arguments of the script. `times` is what a receipt that is settled has cost in fact.
+    pub(crate) fn arguments(
+        &self,
+        asked: &[Asked],
+        acts: &'static str,
+        cost: u32,
+        times: u64,
+        tells: bool,
+    ) -> Vec<Argument> {
         let skew = u64::try_from(self.store.inner.skew.as_micros()).unwrap_or(u64::MAX);
         let since_1970 = self.store.inner.script.since_1970();
         let mut arguments = vec![
@@ -432,7 +417,12 @@ impl Engine {
         arguments
     }
 
-    async fn call(&self, asked: &[Asked], arguments: &[Argument], charges: bool) -> Result<Value, StoreError> {
+    pub(crate) async fn call(
+        &self,
+        asked: &[Asked],
+        arguments: &[Argument],
+        charges: bool,
+    ) -> Result<Value, StoreError> {
         let keys: Vec<String> = asked.iter().map(|&(place, key)| self.dimensions[place].names.name(key)).collect();
         let script = &self.store.inner.script;
         let value =
@@ -474,7 +464,7 @@ fn denied_by_cache(denial: Denial) -> Decided<Decision> {
     Decided::uncharged(Decision::Denied(denial), DecidedBy::CachedDenial)
 }
 
-fn protocol(charges: bool) -> StoreError {
+pub(crate) fn protocol(charges: bool) -> StoreError {
     let unavailable = if charges { Unavailable::perhaps_charged } else { Unavailable::not_charged };
     unavailable(Cause::Protocol).into()
 }

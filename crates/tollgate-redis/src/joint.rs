@@ -178,6 +178,49 @@ impl RedisJointLimiter {
         self.engine.refund(receipt).await
     }
 
+    /// Charges each key of a receipt what its request has cost in fact, and not what it was charged.
+    /// All of them change at one instant. Returns the permits that are charged then, in the dimension
+    /// with the fewest. See [`RedisLimiter::settle`](crate::RedisLimiter::settle).
+    ///
+    /// ```
+    /// use tollgate_redis::{RedisJointLimiter, StoreError};
+    ///
+    /// async fn answer(limiter: &RedisJointLimiter, user: &[u8], tenant: &[u8]) -> Result<(), StoreError> {
+    ///     let estimated = limiter.try_acquire_n(&[Some(user), Some(tenant)], 300).await?;
+    ///     if estimated.is_admitted() {
+    ///         // The model has answered.
+    ///         limiter.settle(estimated.into_receipt(), 1_900).await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`RedisLimiter::settle`](crate::RedisLimiter::settle). If one key cannot be settled, none is.
+    #[doc(alias = "adjust")]
+    pub async fn settle(&self, receipt: Receipt, actual: u32) -> Result<u32, StoreError> {
+        self.engine.settle(receipt, actual).await
+    }
+
+    /// Settles a receipt as [`settle`](Self::settle) does, in a task of its own: for code that cannot
+    /// wait. See [`RedisLimiter::spawn_settle`](crate::RedisLimiter::spawn_settle).
+    ///
+    /// ```
+    /// use tollgate_redis::{Receipt, RedisJointLimiter, StoreError};
+    ///
+    /// fn has_ended(limiter: &RedisJointLimiter, receipt: Receipt, tokens: u32) -> Result<(), StoreError> {
+    ///     limiter.spawn_settle(receipt, tokens)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::OtherLimiter`] if the receipt is of another limiter.
+    pub fn spawn_settle(&self, receipt: Receipt, actual: u32) -> Result<(), StoreError> {
+        self.engine.spawn_settle(receipt, actual)
+    }
+
     /// Forgets a key of one dimension: all its permits are free. Returns whether the store knew it.
     ///
     /// # Errors

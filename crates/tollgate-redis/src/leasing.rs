@@ -82,7 +82,7 @@ impl Engine {
     async fn give_back(&self, unspent: Option<Unspent>) -> Result<u32, StoreError> {
         let Some(Unspent { key, ends, permits }) = unspent else { return Ok(0) };
         let receipt = Receipt { limiter: self.id, cost: permits, charges: Charges::One((0, key, ends)) };
-        let given_back = self.refund_here(receipt).await?;
+        let given_back = permits - self.settle_here(receipt, 0).await?;
         self.counters.given_back.add_many(given_back);
         Ok(given_back)
     }

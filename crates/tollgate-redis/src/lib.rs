@@ -28,6 +28,7 @@ mod policy_limiter;
 mod receipt;
 mod reply;
 mod script;
+mod settling;
 mod store;
 #[cfg(feature = "policy")]
 mod store_key;

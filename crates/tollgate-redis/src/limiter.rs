@@ -114,6 +114,77 @@ impl RedisLimiter {
         self.engine.refund(receipt).await
     }
 
+    /// Charges what a request has cost in fact, and not what its receipt was charged, in one call of
+    /// the script. Returns the permits that are charged then.
+    ///
+    /// It does what [`tollgate::Limiter::settle`] does: less is refunded, as far as it still counts, and
+    /// more is *debt*, also above the limit, that the next requests of all nodes wait for. A receipt
+    /// of a cost of zero is always to be had, so this charges work that cannot be refused, too.
+    ///
+    /// ```
+    /// use tollgate_redis::{RedisLimiter, StoreError};
+    ///
+    /// async fn answer(limiter: &RedisLimiter, user: &str) -> Result<(), StoreError> {
+    ///     let estimated = limiter.try_acquire_n(user, 300).await?;
+    ///     if estimated.is_admitted() {
+    ///         let tokens = 1_900; // The model has answered.
+    ///         assert_eq!(limiter.settle(estimated.into_receipt(), tokens).await?, tokens);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// How long debt lasts, and how much of it is kept, are those of the limiter in process. Besides:
+    ///
+    /// - A leaky queue refunds no place: a request that cost less stays charged what it was.
+    /// - Permits of a [lease](RedisLimiterBuilder::lease) are settled as others. But a debt does not
+    ///   recall leases: each node may admit what its lease of the key has left, at most its `most`,
+    ///   until the step is over.
+    /// - A receipt of a request that the store did not charge is settled without a call, and nothing
+    ///   is charged: the request was denied, or admitted while the store was away
+    ///   ([`OnFailure`]).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store did not answer. The receipt is spent, so nothing is charged twice:
+    /// the request stays charged what it was, or, if the error
+    /// [says so](crate::Unavailable::is_perhaps_charged), it may have been settled.
+    /// [`StoreCounts::unsettled`] counts it. An error if the receipt is of another limiter.
+    #[doc(alias = "adjust")]
+    pub async fn settle(&self, receipt: Receipt, actual: u32) -> Result<u32, StoreError> {
+        self.engine.settle(receipt, actual).await
+    }
+
+    /// Settles a receipt as [`settle`](Self::settle) does, in a task of its own: for code that cannot
+    /// wait, such as `Drop`. What becomes of it is told by [`StoreCounts::unsettled`] alone.
+    ///
+    /// ```
+    /// use tollgate_redis::{Receipt, RedisLimiter};
+    ///
+    /// struct Streaming<'a> {
+    ///     limiter: &'a RedisLimiter,
+    ///     receipt: Option<Receipt>,
+    ///     tokens: u32,
+    /// }
+    ///
+    /// impl Drop for Streaming<'_> {
+    ///     /// The answer has ended, or the client has hung up.
+    ///     fn drop(&mut self) {
+    ///         if let Some(receipt) = self.receipt.take() {
+    ///             let _ = self.limiter.spawn_settle(receipt, self.tokens);
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::OtherLimiter`] if the receipt is of another limiter. Outside of a tokio runtime
+    /// the receipt is not settled, and counted as such.
+    pub fn spawn_settle(&self, receipt: Receipt, actual: u32) -> Result<(), StoreError> {
+        self.engine.spawn_settle(receipt, actual)
+    }
+
     /// Forgets the key: all its permits are free. Returns whether the store knew it.
     ///
     /// # Errors

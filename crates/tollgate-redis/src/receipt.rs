@@ -1,9 +1,10 @@
-//! [`Receipt`]: what a refund needs.
+//! [`Receipt`]: what a refund and a settlement need.
 
 use crate::digest::KeyDigest;
 
 /// The charge of an admitted request, by which [`refund`](crate::RedisLimiter::refund) gives its
-/// permits back. It cannot be cloned, so no charge is refunded twice.
+/// permits back, and [`settle`](crate::RedisLimiter::settle) charges what it has cost in fact. It
+/// cannot be cloned, so no charge is refunded or settled twice.
 ///
 /// ```
 /// use tollgate_redis::{RedisLimiter, StoreError};
@@ -44,7 +45,23 @@ impl Charges {
 }
 
 impl Receipt {
-    /// Of a request that the store did not charge: there is nothing to refund.
+    /// The number of permits that were charged.
+    ///
+    /// ```
+    /// use tollgate_redis::{RedisLimiter, StoreError};
+    ///
+    /// async fn charged(limiter: &RedisLimiter) -> Result<u32, StoreError> {
+    ///     // Zero if it was denied.
+    ///     Ok(limiter.try_acquire_n("alice", 3).await?.into_receipt().cost())
+    /// }
+    /// ```
+    #[must_use]
+    pub const fn cost(&self) -> u32 {
+        self.cost
+    }
+
+    /// Of a request that the store was not asked to charge, or did not: there is nothing to refund or to
+    /// settle.
     pub(crate) fn nothing() -> Self {
         Self { limiter: 0, cost: 0, charges: Charges::Several(vec![]) }
     }

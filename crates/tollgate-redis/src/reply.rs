@@ -71,8 +71,9 @@ impl Reply {
         })
     }
 
-    /// The permits that a refund gave back.
-    pub(crate) fn read_refund(value: &Value) -> Option<u32> {
+    /// The permits that a settled receipt is charged then: no more than either the cost that it was
+    /// charged or the actual one.
+    pub(crate) fn read_settled(value: &Value) -> Option<u32> {
         match value {
             Value::Array(items) => u32::try_from(natural(items.first()?)?).ok(),
             _ => None,
@@ -101,6 +102,6 @@ mod tests {
         assert_eq!(Reply::read(&numbers(&[-1, 0, 0, 0, 0, 0, 0, 0, 77]), 1), None);
         assert_eq!(Reply::read(&numbers(&[0; 7]), 0), None);
         assert_eq!(Reply::read(&Value::Okay, 1), None);
-        assert_eq!(Reply::read_refund(&Value::Nil), None);
+        assert_eq!(Reply::read_settled(&Value::Nil), None);
     }
 }

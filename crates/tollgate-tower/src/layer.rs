@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::response::Parts;
-use tollgate_http::middleware::{AtOnce, Gate, Limits, NoKey, Shared};
+use tollgate_http::middleware::{Gate, Limits, NoKey, Shared};
 use tower_layer::Layer;
 
 use crate::answer::Value;
@@ -70,10 +70,7 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// # #[cfg(not(feature = "axum"))]
     /// # fn main() {}
     /// ```
-    pub fn tell_handlers(self, tell: bool) -> Self
-    where
-        L: AtOnce,
-    {
+    pub fn tell_handlers(self, tell: bool) -> Self {
         self.with_options(|options| options.left = tell)
     }
 
@@ -81,10 +78,10 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// request has a closed connection, a dropped future, or an inner service that failed or
     /// panicked. By default its permits stay charged, because work was done, and a client could
     /// otherwise close its connection for a refund.
-    pub fn refund_unanswered(self, refund: bool) -> Self
-    where
-        L: AtOnce,
-    {
+    ///
+    /// On a store a task refunds them. A request that ends before its decision is there may stay
+    /// charged.
+    pub fn refund_unanswered(self, refund: bool) -> Self {
         self.set_refund_unanswered(refund)
     }
 

@@ -50,8 +50,8 @@ pub use tollgate_http::{
 /// use std::sync::Arc;
 /// use tollgate_tower::{ClientIp, PolicyLimiter, RateLimitLayer};
 ///
-/// fn refunds(limiter: Arc<PolicyLimiter<(IpAddr,)>>) {
-///     let _ = RateLimitLayer::new(limiter).key((ClientIp::peer(),)).refund_when(|_| true);
+/// fn more(limiter: Arc<PolicyLimiter<(IpAddr,)>>) {
+///     let _ = RateLimitLayer::new(limiter).key((ClientIp::peer(),)).cost_after(|_| 1);
 /// }
 /// ```
 ///
@@ -61,8 +61,8 @@ pub use tollgate_http::{
 /// use tollgate_tower::{ClientIp, PolicyLimiter, RateLimitLayer};
 ///
 /// fn refunds(limiter: Arc<PolicyLimiter<(IpAddr,)>>) {
-///     let _ = RateLimitLayer::new(limiter).key((ClientIp::peer(),));
+///     let _ = RateLimitLayer::new(limiter).key((ClientIp::peer(),)).refund_when(|_| true);
 /// }
 /// ```
 #[cfg(all(doctest, feature = "redis"))]
-struct OnAStoreNothingIsRefunded;
+struct OnAStoreNoMoreIsCharged;

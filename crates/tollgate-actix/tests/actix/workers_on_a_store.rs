@@ -2,16 +2,17 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use crate::server::{Answer, Server};
-use actix_web::{App, HttpResponse, web};
+use actix_web::{App, HttpResponse, Responder, web};
 use tollgate::{MockClock, rate_limit};
 use tollgate_actix::{
-    Actix, ClientIp, Denied, Gate, Headers, KeyError, PathKey, PolicyLimiter, RateLimit, Route, ShadowSwitch, StoreKey,
-    from_head, header, matched_path, path,
+    Actix, ClientIp, Denied, Gate, Headers, KeyError, PathKey, PolicyLimiter, RateLimit, Rejected, Route, ShadowSwitch,
+    StoreKey, from_head, header, matched_path, path,
 };
 use tollgate_kit::limited::{self, POLICY, Service, USER};
-use tollgate_kit::redis::PolicyStore;
+use tollgate_kit::redis::{PolicyStore, runtime};
 use tollgate_policy::Policy;
 
 type Keys = (IpAddr, String);
@@ -130,6 +131,74 @@ fn paths_routes_and_keys_of_the_program_are_keys_of_a_store() {
     assert_eq!(status("/nowhere"), [404, 404]);
     assert_eq!(status("/nowhere"), [429, 429]);
     assert_eq!(status("/elsewhere"), [404, 429], "requests that match no route share one key");
+}
+
+type ByUser = RateLimit<PolicyLimiter<(String,)>>;
+
+/// Charges an estimate, and settles it at the actual cost: `/estimate/actual`.
+async fn generate(tokens: web::Data<ByUser>, costs: web::Path<(u32, u32)>) -> Result<impl Responder, Rejected> {
+    let (estimate, actual) = *costs;
+    let charge = tokens.charge_n_async((Some("alice".to_owned()),), estimate).await?;
+    Ok(charge.settle(actual).on("generated"))
+}
+
+/// A task of the worker settles, and the other instances see it.
+#[test]
+fn what_a_handler_settles_is_charged_on_the_store() {
+    let Some(store) = PolicyStore::start() else { return };
+    let dimension = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 1000, per = \"1d\" }]";
+    let policy = Policy::from_toml(&store.policy("", dimension)).unwrap();
+    let limiter = || Arc::new(PolicyLimiter::<(String,)>::new(&policy).unwrap());
+    let instance = |limiter: Arc<PolicyLimiter<(String,)>>| {
+        let tokens = web::Data::new(RateLimit::new(limiter));
+        Server::of(move || App::new().app_data(tokens.clone()).route("/{estimate}/{actual}", web::get().to(generate)))
+    };
+    let asked = limiter();
+    let [first, second] = [instance(Arc::clone(&asked)), instance(limiter())];
+    let (runtime, looks) = (runtime(), limiter());
+    let leaves = |expected: u32| {
+        let until = Instant::now() + Duration::from_secs(60);
+        let remaining = async || looks.on_store().unwrap().peek(&[Some(b"alice")], 0).await.unwrap().remaining();
+        while runtime.block_on(remaining()) != expected {
+            assert!(Instant::now() < until, "not {expected}");
+        }
+    };
+    assert_eq!(first.status("/300/120"), 200);
+    leaves(880);
+    assert_eq!(second.status("/100/0"), 200);
+    leaves(880);
+    let debt = first.get("/100/1900", &[]);
+    // What is left is not known.
+    assert_eq!((debt.status, debt.field("ratelimit")), (200, None));
+    leaves(0);
+    assert_eq!(second.status("/1/1"), 429);
+    assert_eq!(second.status("/1001/1"), 422);
+    drop(store);
+    assert_eq!(first.status("/1/1"), 503);
+    assert_eq!(asked.on_store().unwrap().counts().unsettled, 0);
+}
+
+#[test]
+fn an_answer_refunds_on_the_store() {
+    let Some(store) = PolicyStore::start() else { return };
+    let limit = limit(&store.policy("", POLICY)).refund_when(|answer| answer.status.as_u16() != 401);
+    let server = {
+        let limit = limit.clone();
+        let wrong = async || HttpResponse::Unauthorized().finish();
+        Server::of(move || App::new().wrap(limit.clone()).route("/wrong", web::get().to(wrong)))
+    };
+    let asked = limit.limiter().on_store().unwrap();
+    for refunded in 1..=10 {
+        assert_eq!(server.get("/", &[(USER, "alice")]).status, 404);
+        let until = Instant::now() + Duration::from_secs(60);
+        while asked.counts().settled < refunded {
+            assert!(Instant::now() < until, "{:?}", asked.counts());
+            std::thread::yield_now();
+        }
+    }
+    for status in [401, 401, 401, 429] {
+        assert_eq!(server.get("/wrong", &[(USER, "alice")]).status, status);
+    }
 }
 
 static HANDLED: OnceLock<PolicyLimiter<(String,)>> = OnceLock::new();

@@ -4,10 +4,8 @@ use core::cmp::Reverse;
 use core::fmt;
 use std::sync::Arc;
 
-use tollgate::Receipt;
-
 use super::admitted::Admitted;
-use super::gate::{AskedWith, Item, Items, Request, Tell, Verdict};
+use super::gate::{AnyReceipt, AskedWith, Item, Items, Request, Tell, Verdict};
 use super::inner::Inner;
 use super::told::Told;
 use super::values::FieldValue;
@@ -29,7 +27,7 @@ pub(crate) enum State<L: AskedWith<K>, K, V> {
 /// Permits that may be refunded, and their keys.
 pub(crate) struct Loan<L: AskedWith<K>, K, V> {
     limits: Arc<Inner<L, V>>,
-    receipt: Option<Receipt>,
+    receipt: Option<AnyReceipt>,
     keys: K,
     /// The permits left when these were granted, if they are shown.
     left: Option<Items>,
@@ -55,7 +53,8 @@ impl<L: AskedWith<K>, K, V: FieldValue> Charge<L, K, V> {
     }
 
     /// Charges the actual cost in place of what the request was charged. Less is refunded, and more is
-    /// debt, also if fewer permits are left.
+    /// debt, also if fewer permits are left. On a store a task does it, and header fields tell what was
+    /// left before, or nothing if more is charged.
     ///
     /// Does nothing for a charge that cannot be refunded.
     pub fn costs(&mut self, actual: u32) {
@@ -67,7 +66,7 @@ impl<L: AskedWith<K>, K, V: FieldValue> Charge<L, K, V> {
     /// Charges more permits to the same keys: a cost that is known only now. If fewer are left,
     /// takes those.
     ///
-    /// Does nothing for a charge that cannot be refunded.
+    /// Does nothing for a charge that cannot be refunded, or by a store.
     pub fn more(&mut self, cost: u32) {
         if let State::Loan(loan) = &mut self.state {
             loan.more(cost);
@@ -85,8 +84,8 @@ impl<L: AskedWith<K>, K, V: FieldValue> Charge<L, K, V> {
         loan.left.as_ref()?.iter().min_by_key(tightest).map(|item| Admitted::new(item.limit, item.usage))
     }
 
-    /// The values of header fields; `None` if there are none. After a refund or another charge, the
-    /// permits left are read again.
+    /// The values of header fields; `None` if there are none. After a refund or another charge in
+    /// process, the permits left are read again.
     #[must_use]
     pub fn told(self) -> Option<Told<V>> {
         match self.state {
@@ -99,7 +98,7 @@ impl<L: AskedWith<K>, K, V: FieldValue> Charge<L, K, V> {
 impl<L: AskedWith<K>, K, V: FieldValue> Loan<L, K, V> {
     pub(crate) const fn new(
         limits: Arc<Inner<L, V>>,
-        receipt: Receipt,
+        receipt: AnyReceipt,
         left: Option<Items>,
         keys: K,
         refund: bool,
@@ -108,6 +107,9 @@ impl<L: AskedWith<K>, K, V: FieldValue> Loan<L, K, V> {
     }
 
     fn more(&mut self, cost: u32) {
+        if self.receipt.as_ref().is_some_and(AnyReceipt::is_on_store) {
+            return;
+        }
         let limiter = &self.limits.limiter;
         let mut most = cost;
         // Each round asks for less, so it ends.
@@ -136,10 +138,15 @@ impl<L: AskedWith<K>, K, V: FieldValue> Loan<L, K, V> {
 
 impl<L: AskedWith<K>, K, V> Loan<L, K, V> {
     fn settle(&mut self, actual: u32) {
-        if let Some(receipt) = self.receipt.take() {
-            self.limits.limiter.settle(receipt, actual);
+        let Some(receipt) = self.receipt.take() else { return };
+        if !receipt.is_on_store() {
             self.is_stale = true;
+        } else if actual > receipt.cost() {
+            // What a store has left is not known before the next call. After a refund it is no less than
+            // it was.
+            self.left = None;
         }
+        self.limits.limiter.settle(receipt, actual);
     }
 }
 

@@ -235,7 +235,9 @@ macro_rules! limit_options {
             /// client that hangs up keeps its charge.
             ///
             /// If `refund` panics, the permits are refunded. See
-            /// [`refund_unanswered`](Self::refund_unanswered) for a request without an answer.
+            /// [`refund_unanswered`](Self::refund_unanswered) for a request without an answer. On a
+            /// store a task refunds them, so the answer does not wait for it, and tells what was left
+            /// before.
             ///
             /// ```
             /// use std::sync::Arc;
@@ -253,10 +255,7 @@ macro_rules! limit_options {
             /// # let _ = limit;
             #[doc = concat!("# Ok::<(), ", $krate, "::BuildError>(())")]
             /// ```
-            pub fn refund_when(self, refund: impl Fn(&$Answer) -> bool + Send + Sync + 'static) -> Self
-            where
-                L: $crate::middleware::AtOnce,
-            {
+            pub fn refund_when(self, refund: impl Fn(&$Answer) -> bool + Send + Sync + 'static) -> Self {
                 self.with_answers(|on_answer| on_answer.refund_when = Some(::std::sync::Arc::new(refund)))
             }
 
@@ -440,14 +439,75 @@ macro_rules! handler_charge {
             where
                 L: $crate::middleware::AskedWith<K> + $crate::middleware::AtOnce,
             {
-                let limits = self.limits();
-                match limits.charge(key, cost) {
-                    Ok(charge) => Ok(Charge { charge }),
-                    Err(denied) => {
-                        Err(denied
-                            .answer(|problem, policies| Rejected::of(problem, policies, limits.options().headers)))
-                    }
-                }
+                let charge = self.limits().charge(key, cost);
+                charge.map(|charge| Charge { charge }).map_err(|denied| self.rejected(&denied))
+            }
+
+            /// As [`charge`](Self::charge), by a limiter that may decide on a store: a
+            #[doc = concat!("[`PolicyLimiter`](", $krate, "::PolicyLimiter). (Feature `redis`.)")]
+            /// It waits for the answer of the store. A limiter in process decides at once.
+            ///
+            /// [`Charge::settle`] and [`Charge::refund`] do not wait for the store: a task settles the
+            /// charge, as
+            /// [`spawn_settle`](https://docs.rs/tollgate-redis/latest/tollgate_redis/struct.RedisJointLimiter.html#method.spawn_settle)
+            /// does. If the store does not answer, the call stays charged what it was, and the limiter
+            /// counts it as `unsettled`. A call that was admitted while the store was away is not
+            /// settled.
+            ///
+            /// ```
+            /// # #[cfg(feature = "redis")]
+            /// # #[tokio::main(flavor = "current_thread")]
+            /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// use std::sync::Arc;
+            /// use tollgate_policy::Policy;
+            #[doc = concat!("use ", $krate, "::{PolicyLimiter, ", stringify!($Limit), "};")]
+            ///
+            /// // With a `[store]` in the file, all instances share the tokens.
+            /// let policy = Policy::from_toml("[[dimension]]\nname = \"user\"\nquota = [{ limit = 1000, per = \"1m\" }]")?;
+            /// let limiter = PolicyLimiter::<(String,)>::new(&policy)?;
+            #[doc = concat!("let tokens = ", stringify!($Limit), "::new(Arc::new(limiter));")]
+            /// let alice = || (Some("alice".to_owned()),);
+            /// let estimated = tokens.charge_n_async(alice(), 300).await?;
+            /// // The model has answered, in more tokens than there are.
+            /// let _ = estimated.settle(1_900);
+            /// assert!(tokens.charge_async(alice()).await.is_err());
+            /// # Ok(())
+            /// # }
+            /// # #[cfg(not(feature = "redis"))]
+            /// # fn main() {}
+            /// ```
+            ///
+            /// # Errors
+            ///
+            /// [`Rejected`] when the limiter denies the call, or the store did not decide.
+            pub async fn charge_async<K>(&self, key: K) -> Result<Charge<L, K>, Rejected>
+            where
+                L: $crate::middleware::AskedWith<K> + Send + Sync + 'static,
+                K: Send + Sync + 'static,
+            {
+                self.charge_n_async(key, 1).await
+            }
+
+            /// As [`charge_async`](Self::charge_async), with a cost. A cost of zero charges nothing.
+            ///
+            /// # Errors
+            ///
+            /// As [`charge_async`](Self::charge_async), and if `cost` is more than the limit.
+            pub async fn charge_n_async<K>(&self, key: K, cost: u32) -> Result<Charge<L, K>, Rejected>
+            where
+                L: $crate::middleware::AskedWith<K> + Send + Sync + 'static,
+                K: Send + Sync + 'static,
+            {
+                let charge = self.limits().charge_async(key, cost).await;
+                charge.map(|charge| Charge { charge }).map_err(|denied| self.rejected(&denied))
+            }
+
+            fn rejected(
+                &self,
+                denied: &$crate::middleware::Denied<<$W as $crate::middleware::Middleware>::Field>,
+            ) -> Rejected {
+                let headers = self.limits().options().headers;
+                denied.answer(|problem, policies| Rejected::of(problem, policies, headers))
             }
         }
 
@@ -490,7 +550,9 @@ macro_rules! handler_charge {
             /// [`Limiter::settle`](::tollgate::Limiter::settle). Returns the header fields of the answer.
             ///
             /// Does nothing for a call that was charged nothing: its cost was zero, or the limiter is
-            /// in shadow mode.
+            /// in shadow mode. On a store a task does it, after
+            #[doc = concat!("[`charge_async`](", stringify!($Limit), "::charge_async);")]
+            /// then the fields tell what was left before, or nothing if more is charged.
             ///
             /// ```
             /// use std::sync::Arc;
@@ -527,7 +589,10 @@ macro_rules! handler_charge {
             /// assert_eq!(limiter.peek("alice").remaining(), 900);
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
-            pub fn more(&mut self, cost: u32) {
+            pub fn more(&mut self, cost: u32)
+            where
+                L: $crate::middleware::AtOnce,
+            {
                 if let Some(charge) = &mut self.charge {
                     charge.more(cost);
                 }

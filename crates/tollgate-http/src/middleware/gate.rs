@@ -23,23 +23,24 @@ pub trait AskedWith<K>: sealed::Ask<K> {}
 
 impl<K, L: sealed::Ask<K>> AskedWith<K> for L {}
 
-/// A limiter that decides at once, in process: those of `tollgate`. What needs more than one decision
-/// a request is for such limiters alone: refunds, further costs, waits, and the limits of handlers.
+/// A limiter that decides at once, in process: those of `tollgate`. Further costs and waits are for such
+/// limiters alone, and so are charges of handlers that do not wait for them.
 ///
 /// ```
 /// use tollgate::{DirectLimiter, Quota};
 /// use tollgate_http::middleware::AtOnce;
 ///
-/// fn may_refund(_: &impl AtOnce) {}
+/// fn may_charge_more(_: &impl AtOnce) {}
 ///
-/// may_refund(&DirectLimiter::new(Quota::per_minute(5))?);
+/// may_charge_more(&DirectLimiter::new(Quota::per_minute(5))?);
 /// # Ok::<(), tollgate::BuildError>(())
 /// ```
 ///
 /// This trait is sealed: only these limiters implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` may decide on a store, where this is not possible",
-    note = "use a `JointLimiter`, `Limiter` or `DirectLimiter`, which decide in process"
+    note = "use a `JointLimiter`, `Limiter` or `DirectLimiter`, which decide in process; \
+            a handler can charge by `charge_async`"
 )]
 pub trait AtOnce: sealed::AtOnce {}
 
@@ -53,7 +54,7 @@ pub(crate) mod sealed {
 
     use tollgate::{JointLimiter, Limiter, Unasked};
 
-    use super::{Decision, Items, Later, Quota, Receipt, Request, Tell, Verdict};
+    use super::{AnyReceipt, Decision, Items, Later, Quota, Request, Tell, Verdict};
 
     /// Decides at once.
     pub trait AtOnce {}
@@ -88,8 +89,8 @@ pub(crate) mod sealed {
         /// The nanoseconds of the limiter's clock.
         fn reading(&self) -> u64;
 
-        /// Charges the actual cost in place of what the receipt was charged.
-        fn settle(&self, receipt: Receipt, actual: u32);
+        /// Charges the actual cost in place of what was charged. On a store, a task does it.
+        fn settle(&self, receipt: AnyReceipt, actual: u32);
 
         /// Tells the observers of a request that is answered without this limiter.
         fn unasked(&self, request: Unasked);
@@ -155,9 +156,43 @@ pub struct Granted {
     /// The permits left, if they are shown.
     pub(crate) left: Option<Items>,
     /// For permits that may be refunded. Boxed, because it moves with each verdict.
-    pub(crate) receipt: Option<Box<Receipt>>,
+    pub(crate) receipt: Option<Box<AnyReceipt>>,
     /// The dimension and the quota that would have denied it, but for the shadow mode of the dimension.
     pub(crate) overruled: Option<(u8, u8)>,
+}
+
+/// The receipt of permits that may be refunded, or of which more may be charged.
+#[derive(Debug)]
+pub enum AnyReceipt {
+    /// Of a limiter in process.
+    InProcess(Receipt),
+    /// Of one on a store. Boxed, to keep the others small.
+    #[cfg(feature = "redis")]
+    OnStore(Box<tollgate_redis::Receipt>),
+}
+
+impl AnyReceipt {
+    /// The permits that were charged.
+    pub(crate) fn cost(&self) -> u32 {
+        match self {
+            Self::InProcess(receipt) => receipt.cost(),
+            #[cfg(feature = "redis")]
+            Self::OnStore(receipt) => receipt.cost(),
+        }
+    }
+
+    /// The receipt of a limiter in process.
+    pub(crate) fn in_process(self) -> Option<Receipt> {
+        match self {
+            Self::InProcess(receipt) => Some(receipt),
+            #[cfg(feature = "redis")]
+            Self::OnStore(_) => None,
+        }
+    }
+
+    pub(crate) const fn is_on_store(&self) -> bool {
+        !matches!(self, Self::InProcess(_))
+    }
 }
 
 /// The dimensions in shadow mode, of which no answer tells: a bit for each.

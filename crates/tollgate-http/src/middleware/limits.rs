@@ -168,7 +168,52 @@ impl<L, V: FieldValue> Limits<L, V> {
         if cost == 0 {
             return Ok(None);
         }
-        match self.lend(keys, cost) {
+        self.charged(self.lend(keys, cost))
+    }
+
+    /// As [`charge`](Self::charge), by a limiter that may decide on a store.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use bytes::Bytes;
+    /// use tollgate::{DirectLimiter, Quota};
+    /// use tollgate_http::middleware::{Limits, Options};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), tollgate::BuildError> {
+    /// let limiter = Arc::new(DirectLimiter::new(Quota::per_minute(5))?);
+    /// let limits = Limits::<_, Bytes>::new(Arc::clone(&limiter), Options::default());
+    /// let mut charge = limits.charge_async((), 3).await.unwrap().unwrap();
+    /// charge.costs(9);
+    /// assert!(limits.charge_async((), 1).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The call is denied, or the store did not decide.
+    pub async fn charge_async<K>(&self, keys: K, cost: u32) -> Result<Option<Charge<L, K, V>>, Denied<V>>
+    where
+        L: AskedWith<K> + Send + Sync + 'static,
+        K: Send + Sync + 'static,
+        V: Send + Sync + 'static,
+    {
+        if cost == 0 {
+            return Ok(None);
+        }
+        let outcome = match self.outcome_later(keys, cost, true, false) {
+            Ok(later) => later.await,
+            Err(keys) => self.outcome(keys, cost, true, false),
+        };
+        self.charged(outcome)
+    }
+
+    fn charged<K>(&self, outcome: Outcome<L, K, V>) -> Result<Option<Charge<L, K, V>>, Denied<V>>
+    where
+        L: AskedWith<K>,
+    {
+        match outcome {
             Outcome::Admitted(charge) => Ok(charge),
             Outcome::Denied(_) if self.overrules() => Ok(None),
             Outcome::Denied(denied) => Err(denied),
@@ -205,7 +250,7 @@ impl<L, V: FieldValue> Limits<L, V> {
     }
 
     /// Decides as [`decide`](Self::decide) does, by a limiter that does not decide at once. The keys
-    /// come back from any other limiter. Nothing is refunded.
+    /// come back from any other limiter. A task makes refunds.
     ///
     /// # Errors
     ///
@@ -216,10 +261,26 @@ impl<L, V: FieldValue> Limits<L, V> {
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
-        let request = Request { cost, refundable: false, is_peek: false, tell: self.inner.tell() };
+        let options = &self.inner.options;
+        self.outcome_later(keys, cost, options.refunds || options.left, options.refund_unanswered)
+    }
+
+    fn outcome_later<K>(
+        &self,
+        keys: K,
+        cost: u32,
+        refundable: bool,
+        refund_unanswered: bool,
+    ) -> Result<OutcomeLater<L, K, V>, K>
+    where
+        L: AskedWith<K> + Send + Sync + 'static,
+        K: Send + Sync + 'static,
+        V: Send + Sync + 'static,
+    {
+        let request = Request { cost, refundable, is_peek: false, tell: self.inner.tell() };
         let Some(verdict) = self.inner.limiter.later(&keys, request) else { return Err(keys) };
         let inner = Arc::clone(&self.inner);
-        Ok(Box::pin(async move { Inner::outcome(&inner, keys, verdict.await, false) }))
+        Ok(Box::pin(async move { Inner::outcome(&inner, keys, verdict.await, refund_unanswered) }))
     }
 }
 

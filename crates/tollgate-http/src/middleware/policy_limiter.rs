@@ -6,11 +6,11 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::{Clock, Decision, JointError, Quota, Receipt, Status, Unasked};
+use tollgate::{Clock, Decision, JointError, Quota, Status, Unasked};
 use tollgate_redis::{AcquireError, Decided, PolicyLimiter, StoreError, StoreKeys};
 
 use super::gate::joint::JointKey;
-use super::gate::{Hidden, Items, Later, Refusal, Request, Tell, Verdict, sealed};
+use super::gate::{AnyReceipt, Granted, Hidden, Items, Later, Refusal, Request, Tell, Verdict, sealed};
 use crate::problem::{DenialKind, Problem};
 
 impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dimensions, C> {
@@ -27,7 +27,7 @@ impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dime
         let tiers: Vec<Option<usize>> = (0..bytes.len()).map(|dimension| keys.tier(dimension)).collect();
         let decision = async move {
             let keys: Vec<Option<&[u8]>> = bytes.iter().map(Option::as_deref).collect();
-            verdict(limiter.decide_in(&keys, &tiers, request.cost, request.is_peek).await, request.tell)
+            verdict(limiter.decide_in(&keys, &tiers, request.cost, request.is_peek).await, request)
         };
         Some(Box::pin(Alone(Mutex::new(Box::pin(decision)))))
     }
@@ -55,9 +55,15 @@ impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dime
         self.in_process().map_or(0, |limiter| limiter.clock().now())
     }
 
-    fn settle(&self, receipt: Receipt, actual: u32) {
-        if let Some(limiter) = self.in_process() {
-            sealed::Ask::<K>::settle(limiter, receipt, actual);
+    fn settle(&self, receipt: AnyReceipt, actual: u32) {
+        match (receipt, self.on_store(), self.in_process()) {
+            (AnyReceipt::OnStore(receipt), Some(limiter), _) => {
+                // The receipt is of this limiter.
+                let _ = limiter.spawn_settle(*receipt, actual);
+            }
+            (receipt, _, Some(limiter)) => sealed::Ask::<K>::settle(limiter, receipt, actual),
+            // No other receipt is of this limiter.
+            (AnyReceipt::InProcess(_), _, None) | (AnyReceipt::OnStore(_), None, None) => {}
         }
     }
 
@@ -69,9 +75,15 @@ impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dime
     }
 }
 
-fn verdict(status: Result<Decided<Status>, StoreError>, tell: Tell) -> Verdict {
+fn verdict(status: Result<Decided<Status>, StoreError>, request: Request) -> Verdict {
     match status {
-        Ok(status) => Verdict::of(&status, tell, Hidden::NONE),
+        Ok(status) => match Verdict::of(&status, request.tell, Hidden::NONE) {
+            Verdict::Admitted(granted) if request.refundable => {
+                let receipt = AnyReceipt::OnStore(Box::new(status.into_receipt()));
+                Verdict::Admitted(Granted { receipt: Some(Box::new(receipt)), ..granted })
+            }
+            other => other,
+        },
         Err(StoreError::CostExceedsLimit { .. }) => Refusal::cost(),
         Err(StoreError::WrongKeys { .. }) => Refusal::without_wait(DenialKind::KeyNotSent),
         Err(_) => undecided(),

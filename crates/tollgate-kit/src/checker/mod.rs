@@ -9,6 +9,7 @@
 
 pub mod meters;
 pub mod record;
+pub mod settled;
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,13 @@
 -- what the account is after it, what it leaves, and until when it differs from a new one.
 --
 -- Every product below is less than 2^53 (`plan.rs` sees to it), so it is exact, and so is a quotient
--- of it that is rounded up or down.
+-- of it that is rounded up or down. Where a debt makes a product larger, a comment says why that does
+-- no harm.
+local WHOLE = 9007199254740992
+
+-- A debt of a bucket or a queue lasts for at most so long: 73 years.
+local LONGEST_DEBT = 2305843009213693
+
 local function account(key, place, rule)
     local anchor, used = now, 0
     local value = read(place, 'GET', key)
@@ -63,66 +69,107 @@ local function account(key, place, rule)
         tell(remaining, next_after, used > 0 and math.max(0, rule.all_free_at(anchor, used) - now) or 0)
     end
 
-    -- Only to the account that was charged, while it runs.
-    function self.refund(permits, charged_at)
-        local left = used > 0 and rule.refunded(anchor, used, permits, charged_at)
-        if not left then
-            return 0
+    -- Less is refunded only to the account that was charged, while it runs.
+    function self.settle(permits, actual, charged_at)
+        local since, left = anchor, nil
+        if actual > permits then
+            since, left = rule.charged(anchor, used, actual - permits)
+        else
+            left = used > 0 and rule.refunded(anchor, used, permits - actual, charged_at)
         end
-        used = left
-        write()
-        return permits
+        if not left then
+            return permits, function() end
+        end
+        return actual, function()
+            anchor, used = since, left
+            write()
+        end
+    end
+
+    return self
+end
+
+-- What buckets and queues have in common: permits that flow, `flow` every `period`, and a stride of
+-- them in a whole time.
+local function flow_of(limit, flow, period, stride, stride_time)
+    local self = {}
+
+    function self.time_for(permits)
+        return math.ceil(permits * period / flow)
+    end
+
+    -- The same account, from a later time.
+    local function moved(anchor, used, strides)
+        return anchor + strides * stride_time, used - strides * stride
+    end
+
+    -- The same account with less than a stride and the limit, from a time that may be yet to come. A
+    -- debt may be of many strides; of these, products are exact.
+    function self.near(anchor, used)
+        return moved(anchor, used, math.max(0, math.floor((used - limit) / stride)))
+    end
+
+    -- The account with more permits, from the last time by which all before it has flowed in. A debt
+    -- of 73 years is rounded.
+    function self.added(anchor, used, permits)
+        local most = math.floor((now - anchor + LONGEST_DEBT) / period * flow)
+        used = math.min(used + permits, most, WHOLE - 1)
+        local strides = math.floor(math.min((now - anchor) / stride_time, (used - limit) / stride))
+        return moved(anchor, used, math.max(0, strides))
     end
 
     return self
 end
 
 -- A bucket of `limit` permits, refilled with `flow` permits every `period`; the account is that of a
--- bucket which was full at its time. A stride of permits is refilled in a whole time. A new key may
--- lack some permits.
+-- bucket which was full at its time. A new key may lack some permits.
 kinds.B = function(key, place)
     local limit, flow, period, stride, stride_time = number(), number(), number(), number(), number()
-    local rule = { limit = limit, used_below = stride + 2 * limit }
+    local rule = { limit = limit, used_below = WHOLE }
+    local flowing = flow_of(limit, flow, period, stride, stride_time)
     local lacks = number()
     rule.lacks = lacks > 0 and lacks or nil
 
-    local function time_for(permits)
-        return math.ceil(permits * period / flow)
-    end
-    -- What was refilled since, in units of 1/period of a permit; no more than all of it and a little.
-    -- By a clock that lags behind the anchor, it is less than nothing.
-    local function refilled(anchor, used)
-        return math.min(math.max(-time_for(limit), now - anchor), time_for(used) + 1) * flow
+    -- What a near account lacks, in units of 1/period of a permit; nothing or less if it is over. No
+    -- more is refilled than all of it and a little. By a clock that lags behind the anchor, what is
+    -- refilled is less than nothing.
+    local function lacking(anchor, used)
+        local since = math.max(-flowing.time_for(limit), now - anchor)
+        return used * period - math.min(since, flowing.time_for(used) + 1) * flow
     end
 
-    function rule.all_free_at(anchor, used) return anchor + time_for(used) end
+    local function is_over(anchor, used)
+        return lacking(flowing.near(anchor, used)) <= 0
+    end
+
+    function rule.all_free_at(anchor, used)
+        anchor, used = flowing.near(anchor, used)
+        return anchor + flowing.time_for(used)
+    end
     rule.ends_at = rule.all_free_at
 
     function rule.wait(anchor, used, permits)
-        local has = refilled(anchor, used)
-        local owed = used + permits - limit
-        if used * period <= has or owed * period <= has then
+        anchor, used = flowing.near(anchor, used)
+        local lacked = lacking(anchor, used)
+        if lacked <= 0 or lacked + (permits - limit) * period <= 0 then
             return 0
         end
-        return anchor + time_for(owed) - now
+        return anchor + flowing.time_for(used + permits - limit) - now
     end
 
     function rule.charged(anchor, used, permits)
-        if used * period <= refilled(anchor, used) then
-            return now, permits
-        elseif used + permits < stride + limit then
-            return anchor, used + permits
+        if is_over(anchor, used) then
+            anchor, used = now, 0
         end
-        return anchor + stride_time, used + permits - stride
+        return flowing.added(anchor, used, permits)
     end
 
     function rule.remaining(anchor, used)
-        return limit - math.ceil(math.max(0, used * period - refilled(anchor, used)) / period)
+        return limit - math.ceil(math.max(0, lacking(flowing.near(anchor, used))) / period)
     end
 
     function rule.refunded(anchor, used, permits, charged_at)
-        local is_over = used * period <= refilled(anchor, used)
-        return not is_over and charged_at >= anchor and used >= permits and used - permits
+        return not is_over(anchor, used) and charged_at >= anchor and used >= permits and used - permits
     end
 
     return account(key, place, rule)
@@ -133,19 +180,21 @@ end
 kinds.Q = function(key, place)
     local limit, flow, period, stride, stride_time = number(), number(), number(), number(), number()
     local longest = number()
-    local rule = { limit = limit, used_below = stride + 2 * limit }
+    local rule = { limit = limit, used_below = WHOLE }
+    local flowing = flow_of(limit, flow, period, stride, stride_time)
 
-    local function time_for(places)
-        return math.ceil(places * period / flow)
-    end
     local function is_empty(anchor, used)
-        return used * period <= math.min(math.max(0, now - anchor), time_for(used) + 1) * flow
+        anchor, used = flowing.near(anchor, used)
+        return used * period <= math.min(math.max(0, now - anchor), flowing.time_for(used) + 1) * flow
     end
 
-    function rule.all_free_at(anchor, used) return anchor + time_for(used) end
+    function rule.all_free_at(anchor, used)
+        anchor, used = flowing.near(anchor, used)
+        return anchor + flowing.time_for(used)
+    end
     rule.ends_at = rule.all_free_at
 
-    function rule.delay(anchor, used) return math.max(0, anchor + time_for(used) - now) end
+    function rule.delay(anchor, used) return math.max(0, rule.all_free_at(anchor, used) - now) end
 
     function rule.wait(anchor, used)
         local behind = is_empty(anchor, used) and anchor - now or rule.delay(anchor, used)
@@ -154,11 +203,9 @@ kinds.Q = function(key, place)
 
     function rule.charged(anchor, used, places)
         if is_empty(anchor, used) then
-            return now, places
-        elseif used < stride + limit then
-            return anchor, used + places
+            anchor, used = now, 0
         end
-        return anchor + stride_time, used + places - stride
+        return flowing.added(anchor, used, places)
     end
 
     function rule.remaining(anchor, used) return rule.delay(anchor, used) <= longest and limit or 0 end
@@ -188,9 +235,9 @@ local function fixed_window(key, place, limit, opens, ends_at)
 
     function rule.charged(anchor, used, permits)
         if used == 0 or ends_at(anchor) <= now then
-            return opens, permits
+            return opens, math.min(permits, rule.used_below - 1)
         end
-        return anchor, used + permits
+        return anchor, math.min(used + permits, rule.used_below - 1)
     end
 
     function rule.remaining(anchor, used) return ends_at(anchor) <= now and limit or limit - used end
@@ -231,15 +278,30 @@ kinds.M = function(key, place)
     return fixed_window(key, place, limit, opens, ends_at)
 end
 
--- A sliding counter: the permits of an aligned window in the lower 16 bits, those of the window
--- before in the upper 16 bits.
+-- A sliding counter: the permits of an aligned window, and of the one before it, up to 2^20 each. The
+-- lower 16 bits of both are in the lower 32 bits, and their upper 4 bits, which only a debt has, in
+-- the 8 bits above.
+--
+-- The share of a count that is more than twice the limit may be rounded. Then it is more than the limit
+-- by either number.
 kinds.C = function(key, place)
     local limit, window, first = number(), number(), number()
-    local rule = { limit = limit, used_below = 2 ^ 32 }
+    local rule = { limit = limit, used_below = 2 ^ 40 }
+
+    local function packed(previous, current)
+        current = math.min(current, 2 ^ 20 - 1)
+        local upper = math.floor(previous / 65536) * 16 + math.floor(current / 65536)
+        return (upper * 65536 + previous % 65536) * 65536 + current % 65536
+    end
+
+    local function unpacked(used)
+        local lower, upper = used % 2 ^ 32, math.floor(used / 2 ^ 32)
+        return math.floor(lower / 65536) + math.floor(upper / 16) * 65536, lower % 65536 + upper % 16 * 65536
+    end
 
     -- The counts in the window that runs now, and its end; nothing if neither window overlaps it.
     local function counts(anchor, used)
-        local previous, current, ends = math.floor(used / 65536), used % 65536, anchor + window
+        local ends, previous, current = anchor + window, unpacked(used)
         if now < ends then
             return previous, current, ends
         elseif now < ends + window then
@@ -247,7 +309,10 @@ kinds.C = function(key, place)
         end
     end
 
-    function rule.all_free_at(anchor, used) return anchor + (used % 65536 > 0 and 2 or 1) * window end
+    function rule.all_free_at(anchor, used)
+        local _, current = unpacked(used)
+        return anchor + (current > 0 and 2 or 1) * window
+    end
     function rule.ends_at(anchor) return anchor + 2 * window end
 
     function rule.wait(anchor, used, permits)
@@ -266,9 +331,9 @@ kinds.C = function(key, place)
     function rule.charged(anchor, used, permits)
         local previous, current, ends = counts(anchor, used)
         if used == 0 or not previous then
-            return start_at(first, window), permits
+            return start_at(first, window), packed(0, permits)
         end
-        return ends - window, previous * 65536 + current + permits
+        return ends - window, packed(previous, current + permits)
     end
 
     function rule.remaining(anchor, used)
@@ -278,11 +343,11 @@ kinds.C = function(key, place)
 
     -- From the count that it was added to, while that has weight.
     function rule.refunded(anchor, used, permits, charged_at)
-        local previous, current = math.floor(used / 65536), used % 65536
+        local previous, current = unpacked(used)
         if charged_at >= anchor and charged_at < anchor + window and now < anchor + 2 * window then
-            return current >= permits and used - permits
+            return current >= permits and packed(previous, current - permits)
         elseif charged_at >= anchor - window and charged_at < anchor and now < anchor + window then
-            return previous >= permits and used - permits * 65536
+            return previous >= permits and packed(previous - permits, current)
         end
         return false
     end

@@ -1,4 +1,7 @@
 
+-- The most permits of a key in debt.
+local MOST_STAMPS = 2 ^ 21
+
 -- The sliding window log: one string of a head and of the stamps of permits, oldest first. A permit
 -- is live until just before its stamp and the window. The numbers: how many quotas, and of each the
 -- limit and the window.
@@ -7,10 +10,10 @@
 -- until when: a window from the last charge by a limiter that has this window, or longer. Until
 -- then no stamp is cut off that this window needs, and the key does not expire.
 kinds.L = function(key, place)
-    local quotas, longest = {}, 0
+    local quotas, longest, most = {}, 0, 0
     for quota = 1, number() do
         quotas[quota] = { limit = number(), window = number() }
-        longest = math.max(longest, quotas[quota].window)
+        longest, most = math.max(longest, quotas[quota].window), math.max(most, quotas[quota].limit)
     end
     local size = read(place, 'STRLEN', key)
     if size % 8 ~= 0 or size == 8 or size == 16 then
@@ -101,22 +104,33 @@ kinds.L = function(key, place)
         end
     end
 
-    -- Takes out up to so many stamps of that time.
-    function self.refund(permits, charged_at)
+    -- Less: up to so many stamps of that time are taken out. More: as many stamps as of now. More than
+    -- the limit at one time denies no more than the limit does.
+    function self.settle(permits, actual, charged_at)
+        if actual > permits then
+            local dead = first_index(0, count, function(index) return stamp(index) + longest > base end)
+            local owed = math.min(actual - permits, most, MOST_STAMPS - (count - dead))
+            return actual, function()
+                if owed > 0 then
+                    self.charge(owed)
+                end
+            end
+        end
         local first = first_index(0, count, function(index) return stamp(index) >= charged_at end)
         local past = first_index(first, count, function(index) return stamp(index) > charged_at end)
-        local given = math.min(permits, past - first)
+        local given = math.min(permits - actual, past - first)
         if given == 0 or charged_at + longest <= base then
-            return 0
+            return permits, function() end
         end
         local before = redis.call('GETRANGE', key, 0, first * 8 + 15)
         local after = first + given < count and redis.call('GETRANGE', key, (first + given) * 8 + 16, -1) or ''
-        if given == count then
-            redis.call('DEL', key)
-        else
-            redis.call('SET', key, before .. after, 'KEEPTTL')
+        return permits - given, function()
+            if given == count then
+                redis.call('DEL', key)
+            else
+                redis.call('SET', key, before .. after, 'KEEPTTL')
+            end
         end
-        return given
     end
 
     return self

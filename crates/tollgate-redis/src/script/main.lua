@@ -14,12 +14,18 @@ local function ask(subjects, permits)
     return wait, place, quota, violated
 end
 
-local function refund(subjects)
-    local most = 0
+-- Charges what a request has cost in fact, in place of what its receipt was charged. Each key tells
+-- what is charged to it then, and how to write that, before any is written. Replies with the fewest.
+local function settle(subjects, actual)
+    local fewest, writes = math.huge, {}
     for number_of, subject in ipairs(subjects) do
-        most = math.max(most, subject.refund(cost, tonumber(ARGV[at + number_of - 1])))
+        local permits, write = subject.settle(cost, actual, tonumber(ARGV[at + number_of - 1]))
+        fewest, writes[number_of] = math.min(fewest, permits), write
     end
-    return { most }
+    for _, write in ipairs(writes) do
+        write()
+    end
+    return { fewest }
 end
 
 -- Replies: how many of the requests are admitted and their delay, the wait of the others with its
@@ -32,8 +38,8 @@ local function decide()
         at = at + 1
         subjects[place] = kinds[ARGV[at - 1]](key, place)
     end
-    if acts == 'r' then
-        return refund(subjects)
+    if acts == 's' then
+        return settle(subjects, times)
     end
 
     local granted, wait, place, quota, violated = times, 0, 0, 0, 0

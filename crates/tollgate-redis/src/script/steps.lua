@@ -101,19 +101,29 @@ kinds.S = function(key, place)
         tell(limit - counting, free_at(math.max(0, counting - limit) + 1) - now, free_at(counting) - now)
     end
 
-    function self.refund(permits, charged_in)
+    -- As of a log: a debt is at most the limit, and a key has at most 2^31 permits.
+    function self.settle(permits, actual, charged_in)
+        if actual > permits then
+            local owed = math.min(actual - permits, limit, 2 ^ 31 - counting)
+            return actual, function()
+                if owed > 0 then
+                    self.charge(owed)
+                end
+            end
+        end
         local index = first_index(first, count, function(index) return entry(index) >= charged_in end)
         if index == count or entry(index) ~= charged_in then
-            return 0
+            return permits, function() end
         end
-        local given = math.min(permits, granted_until(index) - granted_until(index - 1))
+        local given = math.min(permits - actual, granted_until(index) - granted_until(index - 1))
         local later = {}
         for place_of = index, count - 1 do
             local ends, granted = entry(place_of)
             later[#later + 1] = struct.pack('>I8I8', ends, granted - given)
         end
-        redis.call('SETRANGE', key, index * 16, table.concat(later))
-        return given
+        return permits - given, function()
+            redis.call('SETRANGE', key, index * 16, table.concat(later))
+        end
     end
 
     return self

@@ -1,15 +1,17 @@
 //! A layer whose limiter is that of a policy: the same code in process and on a store.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::Request;
+use http::{HeaderMap, Request};
 use http_body_util::Full;
 use tollgate::MockClock;
 use tollgate_policy::Policy;
 use tollgate_tower::{
-    ClientIp, Headers, KeyError, PolicyLimiter, RateLimit, RateLimitLayer, ShadowSwitch, from_head, header,
+    ClientIp, DenialKind, Headers, KeyError, PolicyLimiter, RateLimit, RateLimitLayer, ShadowSwitch, from_head, header,
 };
 
 use crate::layer::support::{Answer, Inner, InnerService, ask, from, get, served, with};
@@ -157,6 +159,143 @@ fn another_number_of_keys_and_what_no_store_keeps_are_errors() {
     assert!(error.to_string().contains("take a leaky bucket"), "{error}");
     let (_, in_process) = queued.split_once("[[dimension]]").unwrap();
     assert_eq!(policy(&format!("[[dimension]]{in_process}")), Ok(()));
+}
+
+type ByUser = RateLimitLayer<PolicyLimiter<(String,)>>;
+
+/// A layer for handlers, as each instance makes one.
+fn for_handlers(policy: &str) -> ByUser {
+    RateLimitLayer::new(Arc::new(PolicyLimiter::new(&Policy::from_toml(policy).unwrap()).unwrap()))
+}
+
+const TOKENS: &str = "[[dimension]]\nname = \"user\"\nquota = [{ limit = 1000, per = \"1d\" }]";
+
+fn alice() -> (Option<String>,) {
+    (Some("alice".to_owned()),)
+}
+
+/// Charges an estimate, which is settled at the actual cost. Gives the field of the answer.
+async fn generate(layer: &ByUser, estimate: u32, actual: u32) -> Option<String> {
+    let charge = layer.charge_n_async(alice(), estimate).await.unwrap();
+    let mut fields = HeaderMap::new();
+    charge.settle(actual).write_to(&mut fields);
+    fields.get("ratelimit").map(|field| field.to_str().unwrap().split(";t=").next().unwrap().to_owned())
+}
+
+/// Waits until the tasks have settled so that so many are left, as an instance sees it.
+async fn leaves(layer: &ByUser, expected: u32) {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let status = layer.limiter().on_store().unwrap().peek(&[Some(b"alice")], 0).await.unwrap();
+        if status.remaining() == expected {
+            return;
+        }
+        assert!(Instant::now() < until, "{status:?}, and not {expected}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn what_a_handler_settles_is_charged_on_the_store() {
+    let Some(store) = PolicyStore::start() else { return };
+    let [first, second] = [(); 2].map(|()| for_handlers(&store.policy("", TOKENS)));
+    let told = |left: u32| Some(format!("\"user\";r={left}"));
+    runtime().block_on(async {
+        // What was left before it cost less.
+        assert_eq!(generate(&first, 300, 120).await, told(700));
+        leaves(&second, 880).await;
+        assert_eq!(generate(&second, 100, 0).await, told(780));
+        leaves(&first, 880).await;
+        assert_eq!(generate(&first, 80, 80).await, told(800));
+        // What is left is not known, and the debt is that of all instances.
+        assert_eq!(generate(&first, 100, 1900).await, None);
+        leaves(&second, 0).await;
+        let denied = second.charge_async(alice()).await.unwrap_err();
+        assert_eq!((denied.status().as_u16(), denied.kind()), (429, DenialKind::Quota));
+        assert_eq!(second.charge_n_async(alice(), 1001).await.unwrap_err().status(), 422);
+        // Nobody settles it, so it stays charged.
+        let bob = || (Some("bob".to_owned()),);
+        drop(first.charge_n_async(bob(), 1000).await.unwrap());
+        assert!(second.charge_async(bob()).await.is_err());
+        assert_eq!(first.limiter().on_store().unwrap().counts().unsettled, 0);
+    });
+}
+
+#[test]
+fn an_answer_refunds_on_the_store_and_one_that_never_comes_may() {
+    let Some(store) = PolicyStore::start() else { return };
+    let dimension = TOKENS.replace("user", "key");
+    let limiter = || {
+        let policy = Policy::from_toml(&store.policy("", &dimension)).unwrap();
+        Arc::new(PolicyLimiter::<(String,)>::new(&policy).unwrap())
+    };
+    let layer = RateLimitLayer::new(limiter()).key((header(USER),)).cost(|_| 10);
+    let layer = layer.refund_when(|answer| answer.status != 401).tell_handlers(true);
+    let other = RateLimitLayer::new(limiter());
+    let request = || with(get("/"), USER, "alice");
+    runtime().block_on(async {
+        let service = Inner::default().behind::<_, RateLimit<InnerService, _, _>>(&layer);
+        let welcome = ask(&service, request()).await;
+        // What was left before the refund.
+        assert_eq!(field(&welcome, "ratelimit").unwrap().split(";t=").next(), Some("\"key\";r=990"));
+        leaves(&other, 1000).await;
+        assert_eq!(ask(&service, with(request(), "answer", "401")).await.status, 401);
+        leaves(&other, 990).await;
+
+        for (refunds, left) in [(false, 980), (true, 980)] {
+            let layer = layer.clone().refund_unanswered(refunds);
+            // It is called, and never answers.
+            let (called, mut calls) = tokio::sync::mpsc::unbounded_channel();
+            let inner = tower::service_fn(move |_: Request<Full<Bytes>>| {
+                called.send(()).unwrap();
+                std::future::pending::<Result<http::Response<Full<Bytes>>, Infallible>>()
+            });
+            let call = tokio::spawn(tower::ServiceExt::oneshot(tower::Layer::layer(&layer, inner), request()));
+            calls.recv().await.unwrap();
+            leaves(&other, left - if refunds { 10 } else { 0 }).await;
+            call.abort();
+            assert!(call.await.is_err());
+            leaves(&other, left).await;
+        }
+        assert_eq!(layer.limiter().on_store().unwrap().counts().unsettled, 0);
+    });
+}
+
+#[test]
+fn what_a_handler_settles_while_the_store_is_away_is_counted() {
+    let ways = ["on_failure = \"closed\"", "on_failure = \"open\"", "on_failure = \"local\"\nnodes = 1"];
+    for on_failure in ways {
+        let Some(store) = PolicyStore::start() else { return };
+        let layer = for_handlers(&store.policy(on_failure, TOKENS));
+        let limiter = layer.limiter().on_store().unwrap();
+        runtime().block_on(async {
+            let charge = layer.charge_n_async(alice(), 300).await.unwrap();
+            drop(store);
+            let _ = charge.settle(120);
+            while limiter.counts().unsettled == 0 {
+                tokio::task::yield_now().await;
+            }
+            let away = layer.charge_async(alice()).await;
+            match on_failure {
+                way if way == ways[0] => assert_eq!(away.unwrap_err().kind(), DenialKind::Undecided),
+                // There is nothing to settle.
+                _ => drop(away.unwrap().settle(5)),
+            }
+            assert_eq!(limiter.counts().unsettled, 1, "{on_failure}");
+        });
+    }
+}
+
+/// The same code, without a store: it settles at once.
+#[test]
+fn what_a_handler_settles_is_charged_in_process_at_once() {
+    let layer = for_handlers(TOKENS);
+    runtime().block_on(async {
+        assert_eq!(generate(&layer, 300, 120).await, Some("\"user\";r=880".to_owned()));
+        assert_eq!(generate(&layer, 100, 1900).await, Some("\"user\";r=0".to_owned()));
+        assert!(layer.charge_async(alice()).await.is_err());
+        assert_eq!(generate(&layer, 0, 5).await, None);
+    });
 }
 
 /// A key of the program's own, and a future that threads may share.

@@ -4,12 +4,12 @@ use core::hash::Hash;
 use std::sync::Arc;
 
 use tollgate::{
-    AsKey, Clock, Decision, Dimensions, Fingerprinter, JointError, JointLimiter, Keys, Quota, Receipt, ReserveError,
-    Status, Unasked,
+    AsKey, Clock, Decision, Dimensions, Fingerprinter, JointError, JointLimiter, Keys, Quota, ReserveError, Status,
+    Unasked,
 };
 
 use super::super::each_tuple::each_tuple;
-use super::{Granted, Hidden, Items, Refusal, Request, Tell, Verdict, sealed};
+use super::{AnyReceipt, Granted, Hidden, Items, Refusal, Request, Tell, Verdict, sealed};
 use crate::problem::DenialKind;
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
@@ -117,9 +117,9 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
         self.clock().now()
     }
 
-    fn settle(&self, receipt: Receipt, actual: u32) {
+    fn settle(&self, receipt: AnyReceipt, actual: u32) {
         // The receipt is of this limiter.
-        let _ = Self::settle(self, receipt, actual);
+        let _ = receipt.in_process().map(|receipt| Self::settle(self, receipt, actual));
     }
 
     fn unasked(&self, request: Unasked) {
@@ -137,7 +137,7 @@ where
         Ok(reservation) => match Verdict::of(reservation.status(), request.tell, hidden(limiter)) {
             Verdict::Admitted(Granted { left, overruled, .. }) => {
                 let receipt = reservation.commit();
-                let receipt = request.refundable.then(|| Box::new(receipt));
+                let receipt = request.refundable.then(|| Box::new(AnyReceipt::InProcess(receipt)));
                 Verdict::Admitted(Granted { left, receipt, overruled })
             }
             other => other,

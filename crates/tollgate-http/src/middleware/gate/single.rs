@@ -10,7 +10,7 @@ use tollgate::{
     ReserveError, Status, Unasked,
 };
 
-use super::{Granted, Hidden, Item, Items, Refusal, Request, Tell, Verdict, sealed};
+use super::{AnyReceipt, Granted, Hidden, Item, Items, Refusal, Request, Tell, Verdict, sealed};
 
 impl<K: Key, X, C: Clock, F: Fingerprinter> sealed::Ask<X> for Limiter<K, C, F>
 where
@@ -36,9 +36,9 @@ where
         self.clock().now()
     }
 
-    fn settle(&self, receipt: Receipt, actual: u32) {
+    fn settle(&self, receipt: AnyReceipt, actual: u32) {
         // The receipt is of this limiter.
-        let _ = Self::settle(self, receipt, actual);
+        let _ = receipt.in_process().map(|receipt| Self::settle(self, receipt, actual));
     }
 
     fn unasked(&self, request: Unasked) {
@@ -136,7 +136,7 @@ where
         match self.charge(request.cost) {
             Ok((status, receipt)) => match status.decision() {
                 Decision::Admitted(admission) if admission.is_counted() => {
-                    let receipt = request.refundable.then(|| Box::new(receipt));
+                    let receipt = request.refundable.then(|| Box::new(AnyReceipt::InProcess(receipt)));
                     Verdict::Admitted(Granted {
                         left: Items::left(&status, request.tell, Hidden::NONE),
                         receipt,

@@ -3,3 +3,4 @@
 
 mod log;
 mod meters;
+mod settled;

@@ -10,6 +10,7 @@ mod left;
 mod line;
 mod proxy;
 mod server;
+mod settled;
 mod slots;
 
 use redis::Connection;

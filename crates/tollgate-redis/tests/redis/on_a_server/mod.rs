@@ -5,6 +5,7 @@ mod cluster;
 mod keys;
 mod leases;
 mod refunds;
+mod settled;
 mod sharing;
 mod together;
 mod values;

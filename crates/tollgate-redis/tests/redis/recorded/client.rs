@@ -179,7 +179,7 @@ async fn ask(limiter: Arc<RedisLimiter>, file: Arc<File>, mut seed: u64, calls: 
     }
 }
 
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
     u64::try_from(since.as_nanos()).expect("before 2554")
 }

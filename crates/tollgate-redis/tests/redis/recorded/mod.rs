@@ -6,6 +6,7 @@
 
 mod client;
 mod leases;
+mod settled;
 
 use std::time::Duration;
 

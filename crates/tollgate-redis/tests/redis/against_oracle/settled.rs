@@ -99,8 +99,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..60)
 }
 
-/// A receipt, the numbers by which the naive accounts know the charge, its permits, and how many had
-/// been charged by then.
+/// A receipt, the numbers by which the naive accounts know the charge, its permits, and how many
+/// had been charged by then.
 struct Held {
     receipt: Receipt,
     numbers: Vec<Number>,
@@ -220,7 +220,8 @@ impl<'a> Compared<'a> {
         Ok(())
     }
 
-    /// What is charged then, in the dimension with the least. On the store a queue refunds no place.
+    /// What is charged then, in the dimension with the least. On the store a queue refunds no
+    /// place.
     fn account_for(&mut self, held: &Held, actual: u32) -> u32 {
         let (now, cost) = (self.now, held.cost);
         let settle = |(account, &number): (&mut Account, &Number)| match account {

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// The requests that the store charged are those `admitted`, and at most those `perhaps_charged`.
 /// With leases it has charged besides the permits that are `leased` and at most those
-/// `perhaps_leased`, without those `given_back`. Receipts that are [settled](crate::RedisLimiter::settle)
-/// change what their requests are charged.
+/// `perhaps_leased`, without those `given_back`. Receipts that are
+/// [settled](crate::RedisLimiter::settle) change what their requests are charged.
 ///
 /// ```
 /// use tollgate::Quota;
@@ -52,8 +52,8 @@ pub struct StoreCounts {
     pub given_back: u64,
     /// Receipts that the store settled or refunded, also such of which nothing counted any more.
     pub settled: u64,
-    /// Receipts that were not settled or refunded, because the store did not answer, or refused. It may
-    /// have done it all the same.
+    /// Receipts that were not settled or refunded, because the store did not answer, or refused. It
+    /// may have done it all the same.
     pub unsettled: u64,
     /// Calls of the store that decided requests. Requests that waited for one reply took one call.
     pub calls: u64,

@@ -178,9 +178,9 @@ impl RedisJointLimiter {
         self.engine.refund(receipt).await
     }
 
-    /// Charges each key of a receipt what its request has cost in fact, and not what it was charged.
-    /// All of them change at one instant. Returns the permits that are charged then, in the dimension
-    /// with the fewest. See [`RedisLimiter::settle`](crate::RedisLimiter::settle).
+    /// Charges each key of a receipt what its request has cost in fact, and not what it was
+    /// charged. All of them change at one instant. Returns the permits that are charged then, in
+    /// the dimension with the fewest. See [`RedisLimiter::settle`](crate::RedisLimiter::settle).
     ///
     /// ```
     /// use tollgate_redis::{RedisJointLimiter, StoreError};
@@ -197,14 +197,15 @@ impl RedisJointLimiter {
     ///
     /// # Errors
     ///
-    /// As [`RedisLimiter::settle`](crate::RedisLimiter::settle). If one key cannot be settled, none is.
+    /// As [`RedisLimiter::settle`](crate::RedisLimiter::settle). If one key cannot be settled, none
+    /// is.
     #[doc(alias = "adjust")]
     pub async fn settle(&self, receipt: Receipt, actual: u32) -> Result<u32, StoreError> {
         self.engine.settle(receipt, actual).await
     }
 
-    /// Settles a receipt as [`settle`](Self::settle) does, in a task of its own: for code that cannot
-    /// wait. See [`RedisLimiter::spawn_settle`](crate::RedisLimiter::spawn_settle).
+    /// Settles a receipt as [`settle`](Self::settle) does, in a task of its own: for code that
+    /// cannot wait. See [`RedisLimiter::spawn_settle`](crate::RedisLimiter::spawn_settle).
     ///
     /// ```
     /// use tollgate_redis::{Receipt, RedisJointLimiter, StoreError};

@@ -114,12 +114,13 @@ impl RedisLimiter {
         self.engine.refund(receipt).await
     }
 
-    /// Charges what a request has cost in fact, and not what its receipt was charged, in one call of
-    /// the script. Returns the permits that are charged then.
+    /// Charges what a request has cost in fact, and not what its receipt was charged, in one call
+    /// of the script. Returns the permits that are charged then.
     ///
-    /// It does what [`tollgate::Limiter::settle`] does: less is refunded, as far as it still counts, and
-    /// more is *debt*, also above the limit, that the next requests of all nodes wait for. A receipt
-    /// of a cost of zero is always to be had, so this charges work that cannot be refused, too.
+    /// It does what [`tollgate::Limiter::settle`] does: less is refunded, as far as it still
+    /// counts, and more is *debt*, also above the limit, that the next requests of all nodes wait
+    /// for. A receipt of a cost of zero is always to be had, so this charges work that cannot be
+    /// refused, too.
     ///
     /// ```
     /// use tollgate_redis::{RedisLimiter, StoreError};
@@ -134,14 +135,15 @@ impl RedisLimiter {
     /// }
     /// ```
     ///
-    /// How long debt lasts, and how much of it is kept, are those of the limiter in process. Besides:
+    /// How long debt lasts, and how much of it is kept, are those of the limiter in process.
+    /// Besides:
     ///
     /// - A leaky queue refunds no place: a request that cost less stays charged what it was.
-    /// - Permits of a [lease](RedisLimiterBuilder::lease) are settled as others. But a debt does not
-    ///   recall leases: each node may admit what its lease of the key has left, at most its `most`,
-    ///   until the step is over.
-    /// - A receipt of a request that the store did not charge is settled without a call, and nothing
-    ///   is charged: the request was denied, or admitted while the store was away
+    /// - Permits of a [lease](RedisLimiterBuilder::lease) are settled as others. But a debt does
+    ///   not recall leases: each node may admit what its lease of the key has left, at most its
+    ///   `most`, until the step is over.
+    /// - A receipt of a request that the store did not charge is settled without a call, and
+    ///   nothing is charged: the request was denied, or admitted while the store was away
     ///   ([`OnFailure`]).
     ///
     /// # Errors
@@ -155,8 +157,8 @@ impl RedisLimiter {
         self.engine.settle(receipt, actual).await
     }
 
-    /// Settles a receipt as [`settle`](Self::settle) does, in a task of its own: for code that cannot
-    /// wait, such as `Drop`. What becomes of it is told by [`StoreCounts::unsettled`] alone.
+    /// Settles a receipt as [`settle`](Self::settle) does, in a task of its own: for code that
+    /// cannot wait, such as `Drop`. What becomes of it is told by [`StoreCounts::unsettled`] alone.
     ///
     /// ```
     /// use tollgate_redis::{Receipt, RedisLimiter};

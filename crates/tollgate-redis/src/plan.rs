@@ -209,8 +209,8 @@ struct Rate {
 }
 
 impl Rate {
-    /// The fewest permits of a stride, if such a stride can be computed exactly. A bucket knows a
-    /// receipt for that many more permits.
+    /// The fewest permits of a stride, if such a stride can be computed exactly. A bucket that is
+    /// never full forgets its receipts whenever a stride has flowed in.
     const LONG: u64 = 1 << 18;
 
     fn of(quota: &Quota) -> Result<Self, BuildError> {

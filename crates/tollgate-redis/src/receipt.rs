@@ -60,8 +60,8 @@ impl Receipt {
         self.cost
     }
 
-    /// Of a request that the store was not asked to charge, or did not: there is nothing to refund or to
-    /// settle.
+    /// Of a request that the store was not asked to charge, or did not: there is nothing to refund
+    /// or to settle.
     pub(crate) fn nothing() -> Self {
         Self { limiter: 0, cost: 0, charges: Charges::Several(vec![]) }
     }

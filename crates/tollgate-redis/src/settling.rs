@@ -1,5 +1,5 @@
-//! Settling on the store: what a request costs is known once it is answered. A refund is a settlement
-//! of no permits.
+//! Settling on the store: what a request costs is known once it is answered. A refund is a
+//! settlement of no permits.
 //!
 //! A receipt is settled by one call of the script, over all its keys at once. It is spent by that,
 //! whatever becomes of the call. So nothing is charged twice, and a charge whose settlement did not

@@ -52,9 +52,9 @@ impl<L: AskedWith<K>, K, V: FieldValue> Charge<L, K, V> {
         }
     }
 
-    /// Charges the actual cost in place of what the request was charged. Less is refunded, and more is
-    /// debt, also if fewer permits are left. On a store a task does it, and header fields tell what was
-    /// left before, or nothing if more is charged.
+    /// Charges the actual cost in place of what the request was charged. Less is refunded, and more
+    /// is debt, also if fewer permits are left. On a store a task does it, and header fields tell
+    /// what was left before, or nothing if more is charged.
     ///
     /// Does nothing for a charge that cannot be refunded.
     pub fn costs(&mut self, actual: u32) {
@@ -142,8 +142,8 @@ impl<L: AskedWith<K>, K, V> Loan<L, K, V> {
         if !receipt.is_on_store() {
             self.is_stale = true;
         } else if actual > receipt.cost() {
-            // What a store has left is not known before the next call. After a refund it is no less than
-            // it was.
+            // What a store has left is not known before the next call. After a refund it is no less
+            // than it was.
             self.left = None;
         }
         self.limits.limiter.settle(receipt, actual);

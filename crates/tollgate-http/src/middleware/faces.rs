@@ -236,8 +236,8 @@ macro_rules! limit_options {
             ///
             /// If `refund` panics, the permits are refunded. See
             /// [`refund_unanswered`](Self::refund_unanswered) for a request without an answer. On a
-            /// store a task refunds them, so the answer does not wait for it, and tells what was left
-            /// before.
+            /// store a task refunds them, so the answer does not wait for it, and tells what was
+            /// left before.
             ///
             /// ```
             /// use std::sync::Arc;
@@ -450,9 +450,9 @@ macro_rules! handler_charge {
             /// [`Charge::settle`] and [`Charge::refund`] do not wait for the store: a task settles the
             /// charge, as
             /// [`spawn_settle`](https://docs.rs/tollgate-redis/latest/tollgate_redis/struct.RedisJointLimiter.html#method.spawn_settle)
-            /// does. If the store does not answer, the call stays charged what it was, and the limiter
-            /// counts it as `unsettled`. A call that was admitted while the store was away is not
-            /// settled.
+            /// does. If the store does not answer, the call stays charged what it was, and the
+            /// limiter counts it as `unsettled`. A call that was admitted while the store was away
+            /// is not settled.
             ///
             /// ```
             /// # #[cfg(feature = "redis")]
@@ -488,7 +488,8 @@ macro_rules! handler_charge {
                 self.charge_n_async(key, 1).await
             }
 
-            /// As [`charge_async`](Self::charge_async), with a cost. A cost of zero charges nothing.
+            /// As [`charge_async`](Self::charge_async), with a cost. A cost of zero charges
+            /// nothing.
             ///
             /// # Errors
             ///

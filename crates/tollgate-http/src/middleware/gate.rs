@@ -23,8 +23,8 @@ pub trait AskedWith<K>: sealed::Ask<K> {}
 
 impl<K, L: sealed::Ask<K>> AskedWith<K> for L {}
 
-/// A limiter that decides at once, in process: those of `tollgate`. Further costs and waits are for such
-/// limiters alone, and so are charges of handlers that do not wait for them.
+/// A limiter that decides at once, in process: those of `tollgate`. Further costs and waits are for
+/// such limiters alone, and so are charges of handlers that do not wait for them.
 ///
 /// ```
 /// use tollgate::{DirectLimiter, Quota};

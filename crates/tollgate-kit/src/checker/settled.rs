@@ -1,9 +1,9 @@
 //! Runs in which charges are settled, by processes of which some are killed: what each request was
-//! told, and what is charged in the end, must be what was used, but for the calls that were under way
-//! when their process died.
+//! told, and what is charged in the end, must be what was used, but for the calls that were under
+//! way when their process died.
 //!
-//! It is for quotas of which nothing expires during the run. So what is charged at a moment is a sum,
-//! and each call that was not answered makes it uncertain by what it would have changed.
+//! It is for quotas of which nothing expires during the run. So what is charged at a moment is a
+//! sum, and each call that was not answered makes it uncertain by what it would have changed.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -2,9 +2,9 @@
 -- Accounts: a time and the permits used since, in 16 bytes. A rule says how long a request waits,
 -- what the account is after it, what it leaves, and until when it differs from a new one.
 --
--- Every product below is less than 2^53 (`plan.rs` sees to it), so it is exact, and so is a quotient
--- of it that is rounded up or down. Where a debt makes a product larger, a comment says why that does
--- no harm.
+-- Every product below is less than 2^53 (`plan.rs` sees to it), so it is exact, and so is a
+-- quotient of it that is rounded up or down. Where a debt makes a product larger, a comment says
+-- why that does no harm.
 local WHOLE = 9007199254740992
 
 -- A debt of a bucket or a queue lasts for at most so long: 73 years.
@@ -103,14 +103,14 @@ local function flow_of(limit, flow, period, stride, stride_time)
         return anchor + strides * stride_time, used - strides * stride
     end
 
-    -- The same account with less than a stride and the limit, from a time that may be yet to come. A
-    -- debt may be of many strides; of these, products are exact.
+    -- The same account with less than a stride and the limit, from a time that may be yet to come.
+    -- A debt may be of many strides; of these, products are exact.
     function self.near(anchor, used)
         return moved(anchor, used, math.max(0, math.floor((used - limit) / stride)))
     end
 
-    -- The account with more permits, from the last time by which all before it has flowed in. A debt
-    -- of 73 years is rounded.
+    -- The account with more permits, from the last time by which all before it has flowed in. A
+    -- debt of 73 years is rounded.
     function self.added(anchor, used, permits)
         local most = math.floor((now - anchor + LONGEST_DEBT) / period * flow)
         used = math.min(used + permits, most, WHOLE - 1)
@@ -130,9 +130,9 @@ kinds.B = function(key, place)
     local lacks = number()
     rule.lacks = lacks > 0 and lacks or nil
 
-    -- What a near account lacks, in units of 1/period of a permit; nothing or less if it is over. No
-    -- more is refilled than all of it and a little. By a clock that lags behind the anchor, what is
-    -- refilled is less than nothing.
+    -- What a near account lacks, in units of 1/period of a permit; nothing or less if it is over.
+    -- No more is refilled than all of it and a little. By a clock that lags behind the anchor, what
+    -- is refilled is less than nothing.
     local function lacking(anchor, used)
         local since = math.max(-flowing.time_for(limit), now - anchor)
         return used * period - math.min(since, flowing.time_for(used) + 1) * flow
@@ -278,12 +278,12 @@ kinds.M = function(key, place)
     return fixed_window(key, place, limit, opens, ends_at)
 end
 
--- A sliding counter: the permits of an aligned window, and of the one before it, up to 2^20 each. The
--- lower 16 bits of both are in the lower 32 bits, and their upper 4 bits, which only a debt has, in
--- the 8 bits above.
+-- A sliding counter: the permits of an aligned window, and of the one before it, up to 2^20 each.
+-- The lower 16 bits of both are in the lower 32 bits, and their upper 4 bits, which only a debt
+-- has, in the 8 bits above.
 --
--- The share of a count that is more than twice the limit may be rounded. Then it is more than the limit
--- by either number.
+-- The share of a count that is more than twice the limit may be rounded. Then it is more than the
+-- limit by either number.
 kinds.C = function(key, place)
     local limit, window, first = number(), number(), number()
     local rule = { limit = limit, used_below = 2 ^ 40 }

@@ -104,8 +104,8 @@ kinds.L = function(key, place)
         end
     end
 
-    -- Less: up to so many stamps of that time are taken out. More: as many stamps as of now. More than
-    -- the limit at one time denies no more than the limit does.
+    -- Less: up to so many stamps of that time are taken out. More: as many stamps as of now. More
+    -- than the limit at one time denies no more than the limit does.
     function self.settle(permits, actual, charged_at)
         if actual > permits then
             local dead = first_index(0, count, function(index) return stamp(index) + longest > base end)

@@ -15,7 +15,8 @@ local function ask(subjects, permits)
 end
 
 -- Charges what a request has cost in fact, in place of what its receipt was charged. Each key tells
--- what is charged to it then, and how to write that, before any is written. Replies with the fewest.
+-- what is charged to it then, and how to write that, before any is written. Replies with the
+-- fewest.
 local function settle(subjects, actual)
     local fewest, writes = math.huge, {}
     for number_of, subject in ipairs(subjects) do

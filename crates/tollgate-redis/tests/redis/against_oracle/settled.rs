@@ -99,12 +99,17 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..60)
 }
 
-/// A receipt, the numbers by which the naive accounts know the charge, and its permits.
+/// A receipt, the numbers by which the naive accounts know the charge, its permits, and how many
+/// had been charged by then.
 struct Held {
     receipt: Receipt,
     numbers: Vec<Number>,
     cost: u32,
+    asked: u64,
 }
+
+/// A bucket that is never full forgets its receipts when so many permits have flowed in.
+const FORGETS_AFTER: u64 = 1 << 18;
 
 /// A limiter of one dimension or two, with one key each, and an account for each.
 struct Compared<'a> {
@@ -112,6 +117,8 @@ struct Compared<'a> {
     accounts: Vec<Account>,
     limiter: RedisJointLimiter,
     held: Vec<Held>,
+    /// The permits that were charged so far.
+    asked: u64,
     now: u64,
     /// When the last denied request passes.
     passes: u64,
@@ -127,7 +134,7 @@ impl<'a> Compared<'a> {
         }
         let (limiter, accounts) = (builder.build().unwrap(), kinds.iter().map(Kind::account).collect());
         clock.set(now);
-        Self { kinds, accounts, limiter, held: vec![], now, passes: now, clock, runtime }
+        Self { kinds, accounts, limiter, held: vec![], asked: 0, now, passes: now, clock, runtime }
     }
 
     fn keys(&self) -> Vec<Option<&'static [u8]>> {
@@ -147,6 +154,7 @@ impl<'a> Compared<'a> {
                 let held = self.held.swap_remove(place % self.held.len());
                 let charged = self.account_for(&held, actual);
                 prop_assert_eq!(self.runtime.block_on(self.limiter.settle(held.receipt, actual)).unwrap(), charged);
+                self.asked += u64::from(actual);
             }
             Op::Refund(_) | Op::Settle(..) => {}
             Op::Forget => {
@@ -157,11 +165,23 @@ impl<'a> Compared<'a> {
                 // They would refund what is charged in the same moment.
                 self.held.clear();
             }
-            Op::Pass(by) => self.now += by,
-            Op::Retry(off_by) => self.now = self.passes.saturating_add_signed(off_by.into()).max(self.now),
+            Op::Pass(by) => {
+                self.now += by;
+                self.forget_old_receipts();
+            }
+            Op::Retry(off_by) => {
+                self.now = self.passes.saturating_add_signed(off_by.into()).max(self.now);
+                self.forget_old_receipts();
+            }
         }
         self.clock.set(self.now);
         self.same_numbers()
+    }
+
+    /// What was charged before may have flowed in meanwhile.
+    fn forget_old_receipts(&mut self) {
+        let asked = self.asked;
+        self.held.retain(|held| asked - held.asked < FORGETS_AFTER);
     }
 
     fn acquire(&mut self, cost: u32) -> Result<(), TestCaseError> {
@@ -180,7 +200,8 @@ impl<'a> Compared<'a> {
                 let delay = charges.iter().map(|&(delay, _)| delay).max().expect("a dimension");
                 prop_assert!(cost == 0 || admission.delay() == Duration::from_micros(delay));
                 let numbers = charges.iter().map(|&(_, number)| number).collect();
-                self.held.push(Held { receipt: decided.into_receipt(), numbers, cost });
+                self.asked += u64::from(cost);
+                self.held.push(Held { receipt: decided.into_receipt(), numbers, cost, asked: self.asked });
             }
             Decision::Denied(denial) => {
                 let mut wait = None;
@@ -199,7 +220,8 @@ impl<'a> Compared<'a> {
         Ok(())
     }
 
-    /// What is charged then, in the dimension with the least. On the store a queue refunds no place.
+    /// What is charged then, in the dimension with the least. On the store a queue refunds no
+    /// place.
     fn account_for(&mut self, held: &Held, actual: u32) -> u32 {
         let (now, cost) = (self.now, held.cost);
         let settle = |(account, &number): (&mut Account, &Number)| match account {
@@ -273,7 +295,6 @@ fn a_debt_of_many_strides_is_exact() {
         let kinds = [Kind::Meter(meter)];
         let mut compared = Compared::new(&kinds, &store, (&clock, &runtime), START);
         for round in 1..=30 {
-            // A bucket knows no receipt through more than a stride.
             compared.held.clear();
             let mut run = |op: Op| compared.run(&op).unwrap_or_else(|error| panic!("{meter:?}, {op:?}: {error}"));
             run(Op::Acquire(meter.limit() / 3 + 1));

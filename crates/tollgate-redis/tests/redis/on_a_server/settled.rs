@@ -52,7 +52,8 @@ fn a_value_that_is_not_ours_leaves_the_other_keys_as_they_were() {
             let other = limiter.digest(0, "alice");
             let before: Vec<String> = ask(&mut connection, &["KEYS", &format!("*{other}*")]);
             let size: u64 = ask(&mut connection, &["STRLEN", &before[0]]);
-            // The oldest stamp, which is looked at before what is settled is known, is later than the newest.
+            // The oldest stamp, which is looked at before what is settled is known, is later than
+            // the newest.
             let _: u64 = ask(&mut connection, &["SETRANGE", &names[0], "16", "\x7f"]);
             assert_eq!(limiter.settle(receipt, actual).await.unwrap_err(), StoreError::ForeignValue { key });
             assert_eq!(ask::<u64>(&mut connection, &["STRLEN", &before[0]]), size);
@@ -125,7 +126,8 @@ fn a_log_owes_no_more_than_its_limit_for_each_cost() {
     });
 }
 
-/// What windows count is kept in a few bits. What is more is forgotten, and nothing else is changed.
+/// What windows count is kept in a few bits. What is more is forgotten, and nothing else is
+/// changed.
 #[test]
 fn counts_stay_within_their_bits() {
     let Some(server) = Server::start(&[]) else { return };
@@ -148,8 +150,8 @@ fn counts_stay_within_their_bits() {
             if let tollgate::Algorithm::FixedWindow = quota.algorithm() {
                 assert_eq!((denied.retry_after(), refunded), (Some(Duration::from_secs(30)), 0));
             } else {
-                // The window before counts by half, and the huge count only from the next window on: it
-                // has faded to 9 of 10 in the last 9 / 2^20 of that.
+                // The window before counts by half, and the huge count only from the next window
+                // on: it has faded to 9 of 10 in the last 9 / 2^20 of that.
                 assert_eq!(refunded, 4);
                 let last = 60 * SECOND * 9 / ((1 << 20) - 1);
                 assert_eq!(denied.retry_after(), Some(Duration::from_micros(90 * SECOND - last)));

@@ -1,6 +1,6 @@
-//! Eight processes that charge an estimate, settle it at the actual cost and take refunds, while some
-//! of them are killed. What the store has charged in the end is what was used, give or take the one
-//! call of each task that its process had under way when it died.
+//! Eight processes that charge an estimate, settle it at the actual cost and take refunds, while
+//! some of them are killed. What the store has charged in the end is what was used, give or take
+//! the one call of each task that its process had under way when it died.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -100,56 +100,51 @@ impl AnyLimiter {
     }
 
     /// Decides by what the request asks for, and settles the charge to what it has cost. `None` where
-    /// the cost is more than can ever be admitted.
-    fn decide(&self, keys: &[Option<u32>], event: &Event) -> Option<Answered> {
+    /// the cost is more than can ever be admitted. Permits that are charged although they are not
+    /// there are added to `debt`.
+    fn decide(&self, keys: &[Option<u32>], event: &Event, debt: &mut u32) -> Option<Decision> {
         match self {
             Self::One(limiter, longest_delay) => {
                 let key = keys.first().copied().flatten()?;
                 if event.actual == event.cost {
-                    return limiter.try_acquire_n(key, event.cost).ok().map(Answered::of);
+                    return limiter.try_acquire_n(key, event.cost).ok();
                 }
-                Answered::and_settled(limiter.reserve(key, event.cost, *longest_delay), event)
+                settled(|| limiter.reserve(key, event.cost, *longest_delay), event, debt)
             }
-            Self::Joint(limiter) => decide_jointly(limiter, keys, event),
+            Self::Joint(limiter) => decide_jointly(limiter, keys, event, debt),
         }
     }
 }
 
 /// There is a place for every dimension, and a key in one of them: what can be wrong is the cost.
-fn decide_jointly(limiter: &JointLimiter<[u32], MockClock>, keys: impl Keys<[u32]>, event: &Event) -> Option<Answered> {
+fn decide_jointly(
+    limiter: &JointLimiter<[u32], MockClock>,
+    keys: impl Keys<[u32]>,
+    event: &Event,
+    debt: &mut u32,
+) -> Option<Decision> {
     if event.actual == event.cost {
-        return limiter.try_acquire_n(keys, event.cost).ok().map(Answered::of);
+        return limiter.try_acquire_n(keys, event.cost).ok();
     }
-    Answered::and_settled(limiter.reserve(keys, event.cost), event)
+    settled(|| limiter.reserve(keys, event.cost), event, debt)
 }
 
-/// The answer to a request, and what its actual cost has done.
-struct Answered {
-    decision: Decision,
-    /// The permits that were charged although they were not there.
-    debt: u32,
-}
-
-impl Answered {
-    /// The answer to a request that has cost what it asked for.
-    fn of(decision: Decision) -> Self {
-        Self { decision, debt: 0 }
-    }
-
-    /// The answer to a request whose permits were reserved, after they are settled.
-    fn and_settled<P: Deref<Target: Lender>>(
-        reserved: Result<Reservation<P>, ReserveError>,
-        event: &Event,
-    ) -> Option<Self> {
-        match reserved {
-            Ok(reserved) => {
-                let (decision, left) = (reserved.status().decision(), reserved.status().remaining());
-                let more = reserved.settle(event.actual).saturating_sub(event.cost);
-                Some(Self { decision, debt: more.saturating_sub(left) })
-            }
-            Err(ReserveError::Denied(denial)) => Some(Self::of(Decision::Denied(denial))),
-            Err(_) => None,
+/// The decision on a request whose permits are reserved, once they are settled.
+#[inline(never)] // A replay without actual costs pays nothing for it.
+fn settled<P: Deref<Target: Lender>>(
+    reserve: impl FnOnce() -> Result<Reservation<P>, ReserveError>,
+    event: &Event,
+    debt: &mut u32,
+) -> Option<Decision> {
+    match reserve() {
+        Ok(reserved) => {
+            let (decision, left) = (reserved.status().decision(), reserved.status().remaining());
+            let more = reserved.settle(event.actual).saturating_sub(event.cost);
+            *debt += more.saturating_sub(left);
+            Some(decision)
         }
+        Err(ReserveError::Denied(denial)) => Some(Decision::Denied(denial)),
+        Err(_) => None,
     }
 }
 
@@ -174,27 +169,24 @@ impl InProcess {
         }
         let log_clock = self.log_clock.as_mut().ok_or(RunError::LogTooLong)?;
         self.clock.set(log_clock.reading_at(event.time).ok_or(RunError::LogTooLong)?);
-        let answered = match &self.limiter {
+        let mut debt = 0;
+        let decision = match &self.limiter {
             AnyLimiter::Joint(limiter) if !self.tiers.is_empty() => {
                 let keys = keys.iter().zip(sets).zip(&self.tiers);
                 self.in_tiers.clear();
                 self.in_tiers.extend(keys.map(|((key, set), tiers)| key.map(|key| tiers[*set].key(key))));
-                decide_jointly(limiter, &self.in_tiers[..], event)
+                decide_jointly(limiter, &self.in_tiers[..], event, &mut debt)
             }
-            limiter => limiter.decide(keys, event),
+            limiter => limiter.decide(keys, event, &mut debt),
         };
-        Ok(match answered {
-            Some(Answered { decision: Decision::Denied(denial), .. })
-                if denial.reason() == DenialReason::KeyCap && !plan.has_key_cap() =>
-            {
+        if let (Some(costs), Some(Decision::Admitted(_))) = (costs, &decision) {
+            costs.add(event, debt);
+        }
+        Ok(match decision {
+            Some(Decision::Denied(denial)) if denial.reason() == DenialReason::KeyCap && !plan.has_key_cap() => {
                 return Err(RunError::TooManyKeys);
             }
-            Some(Answered { decision, debt }) => {
-                if let Some(costs) = costs.as_mut().filter(|_| decision.is_admitted()) {
-                    costs.add(event, debt);
-                }
-                decision.into()
-            }
+            Some(decision) => decision.into(),
             None => Verdict::NeverPasses,
         })
     }

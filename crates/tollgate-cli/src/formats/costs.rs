@@ -57,18 +57,30 @@ impl<P> Costs<P> {
     }
 
     /// The stamp of a record. `value` gives the text at a place, if the record has it.
+    #[inline]
     pub(super) fn stamp<T: AsRef<[u8]>>(
         &self,
         time: Nanos,
         value: impl Fn(&P) -> Option<T>,
     ) -> Result<Stamp, LineError> {
-        let read = |Place { name, at }: &Place<P>, kind: CostKind| match value(at) {
-            Some(text) => cost_of(text.as_ref(), kind),
-            None => Err(LineError::NoField { wanted: named(kind.what(), Some(name)), option: kind.option() }),
+        let cost = match &self.estimated {
+            Some(place) => place.cost(CostKind::Estimated, &value)?,
+            None => 1,
         };
-        let cost = self.estimated.as_ref().map_or(Ok(1), |place| read(place, CostKind::Estimated))?;
-        let actual = self.actual.as_ref().map_or(Ok(cost), |place| read(place, CostKind::Actual))?;
+        let actual = match &self.actual {
+            Some(place) => place.cost(CostKind::Actual, &value)?,
+            None => cost,
+        };
         Ok(Stamp { time, cost, actual })
+    }
+}
+
+impl<P> Place<P> {
+    fn cost<T: AsRef<[u8]>>(&self, kind: CostKind, value: impl Fn(&P) -> Option<T>) -> Result<u32, LineError> {
+        match value(&self.at) {
+            Some(text) => cost_of(text.as_ref(), kind),
+            None => Err(LineError::NoField { wanted: named(kind.what(), Some(&self.name)), option: kind.option() }),
+        }
     }
 }
 

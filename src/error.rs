@@ -286,8 +286,6 @@ pub enum PenaltyError {
     ZeroFactor,
     /// The longest block is shorter than the first.
     LongestTooShort {
-        /// The given longest block.
-        longest: Duration,
         /// The duration of the first block.
         blocked_for: Duration,
     },
@@ -315,8 +313,8 @@ texts! { PenaltyError {
     BlockTooLong { blocked_for } => "the duration {blocked_for:?} of a penalty's block is too long: at most {:?}",
         Quota::MAX_WINDOW;
     ZeroFactor => "the factor by which a penalty's blocks grow is zero: give at least one";
-    LongestTooShort { longest, blocked_for } => "the longest block of a penalty, {longest:?}, is shorter than the \
-        first, {blocked_for:?}";
+    LongestTooShort { blocked_for } => "the longest block of a penalty is shorter than the first: give at least \
+        {blocked_for:?}";
     LongestTooLong { longest } => "the longest block of a penalty, {longest:?}, is too long: at most {:?}",
         Quota::MAX_WINDOW;
     ZeroQuiet => "the quiet time of a penalty is zero, so that each block would be the first: give at least one \

@@ -3,9 +3,8 @@
 //! # How
 //! Each denied key has two words, in a table of their own. One is a sliding window log of *denials*,
 //! with a limit of one less than begins a block. A denial that fits is counted. A denial that does
-//! not fit requests the one permit of the other word, which has the *blocks*
-//! ([`Blocks`](crate::state::account::blocks::Blocks)): when the last one began, and its number. If
-//! the permit is granted, the next block begins.
+//! not fit requests the one permit of the other word, which has the *blocks* ([`Blocks`]): when the
+//! last one began, and its number. If the permit is granted, the next block begins.
 //!
 //! # Threads
 //! Both steps are requests of one permit, so they are exact and lock-free. Of concurrent denials, as
@@ -42,10 +41,9 @@ const EXPECTED_KEYS: usize = if cfg!(tollgate_loom) { 8 } else { 0 };
 ///   has the reason [`DenialReason::Penalty`](crate::DenialReason::Penalty), and its wait is that
 ///   of the block. A denial at `s` counts until just before `s + within`.
 /// - **How long it lasts**: exactly `blocked_for`, unless blocks [grow](Self::growing). Requests do
-///   not prolong it. Until then all
-///   requests of the key are denied. Their [`retry_after`](crate::Denial::retry_after) is the rest
-///   of the block, or the wait of the quota if that is longer. If the wait for a place at the key
-///   cap is as long, that is the reason.
+///   not prolong it. Until then all requests of the key are denied. Their
+///   [`retry_after`](crate::Denial::retry_after) is the rest of the block, or the wait of the quota
+///   if that is longer. If the wait for a place at the key cap is as long, that is the reason.
 /// - **Afterwards**: the denial that began the block does not count towards the next block. The
 ///   denials before it do, until they are `within` old. With `blocked_for` at least as long as
 ///   `within`, none counts any more when the block ends. With a shorter block, one more denial can
@@ -280,7 +278,7 @@ impl Growth {
         match self {
             Self { factor: 0, .. } => Err(PenaltyError::ZeroFactor),
             Self { longest, .. } if longest.as_nanos() < blocked_for.as_nanos() => {
-                Err(PenaltyError::LongestTooShort { longest, blocked_for })
+                Err(PenaltyError::LongestTooShort { blocked_for })
             }
             Self { longest, .. } if longest.as_nanos() > most => Err(PenaltyError::LongestTooLong { longest }),
             Self { quiet_for, .. } if quiet_for.is_zero() => Err(PenaltyError::ZeroQuiet),

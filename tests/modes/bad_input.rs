@@ -52,8 +52,8 @@ fn penalties_that_grow() {
         (growing(0, 2 * SECOND, SECOND), PenaltyError::ZeroFactor, "at least one"),
         (
             growing(2, SECOND, SECOND),
-            PenaltyError::LongestTooShort { longest: SECOND, blocked_for: 2 * SECOND },
-            "1s, is shorter than the first, 2s",
+            PenaltyError::LongestTooShort { blocked_for: 2 * SECOND },
+            "shorter than the first: give at least 2s",
         ),
         (
             growing(2, too_long, SECOND),

@@ -282,6 +282,25 @@ pub enum PenaltyError {
         /// The given duration.
         blocked_for: Duration,
     },
+    /// The factor of blocks that grow is zero.
+    ZeroFactor,
+    /// The longest block is shorter than the first.
+    LongestTooShort {
+        /// The duration of the first block.
+        blocked_for: Duration,
+    },
+    /// The longest block is longer than [`Quota::MAX_WINDOW`].
+    LongestTooLong {
+        /// The given longest block.
+        longest: Duration,
+    },
+    /// The quiet time is zero: each block would be the first.
+    ZeroQuiet,
+    /// The quiet time is longer than [`Quota::MAX_WINDOW`].
+    QuietTooLong {
+        /// The given quiet time.
+        quiet_for: Duration,
+    },
 }
 
 texts! { PenaltyError {
@@ -292,6 +311,15 @@ texts! { PenaltyError {
         Quota::MAX_WINDOW;
     ZeroBlock => "the duration of a penalty's block is zero: give at least one nanosecond";
     BlockTooLong { blocked_for } => "the duration {blocked_for:?} of a penalty's block is too long: at most {:?}",
+        Quota::MAX_WINDOW;
+    ZeroFactor => "the factor by which a penalty's blocks grow is zero: give at least one";
+    LongestTooShort { blocked_for } => "the longest block of a penalty is shorter than the first: give at least \
+        {blocked_for:?}";
+    LongestTooLong { longest } => "the longest block of a penalty, {longest:?}, is too long: at most {:?}",
+        Quota::MAX_WINDOW;
+    ZeroQuiet => "the quiet time of a penalty is zero, so that each block would be the first: give at least one \
+        nanosecond";
+    QuietTooLong { quiet_for } => "the quiet time {quiet_for:?} of a penalty is too long: at most {:?}",
         Quota::MAX_WINDOW;
 } }
 

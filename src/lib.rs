@@ -104,7 +104,7 @@
 //! | other quotas for a few customers | [`set_quotas_of`](Limiter::set_quotas_of) when a customer's quotas change, not in each request |
 //! | denied requests that count as well | [`Quota::counting_refused`] |
 //! | a limit on trial, which denies nothing yet, or only some keys | [`shadow`](LimiterBuilder::shadow), [`enforced_percent`](LimiterBuilder::enforced_percent) |
-//! | a block for keys that were denied too often | [`Penalty`] |
+//! | a block for keys that were denied too often, longer each time if asked for | [`Penalty`], [`growing`](Penalty::growing) |
 //! | keys that are always admitted or always denied | [`allow`](Limiter::allow), [`deny`](Limiter::deny) |
 //! | the number of keys, bytes and denials | [`counts`](Limiter::counts) |
 //! | each decision as it is made: metrics, logs, and the keys that are denied most | [`Observer`], and those of [`tollgate-observe`](https://docs.rs/tollgate-observe) |

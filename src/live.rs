@@ -173,8 +173,10 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     /// Changes the penalty of a dimension, or takes it away.
     ///
     /// - A first penalty: denials count from now on.
-    /// - A penalty with other numbers: denials and blocks count on. A block lasts as long as the new
-    ///   penalty says, from the time at which it began. One that is over does not come back.
+    /// - A penalty with other numbers: denials and blocks count on. A block keeps its number, and lasts
+    ///   as long as the new penalty says, from the time at which it began. One that is over does not
+    ///   come back: its quiet time, if the old penalty was [growing](Penalty::growing) and it still
+    ///   counted, goes on as long as the new one says.
     /// - No penalty: no key is blocked from now on. If a penalty comes back, keys are blocked for
     ///   what is left of their blocks.
     ///

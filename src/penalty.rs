@@ -1,16 +1,17 @@
 //! Penalties: a key with too many denials is blocked for a time.
 //!
 //! # How
-//! Each denied key has two sliding window logs, in a table of their own. The log of *denials* has a
-//! limit of one less than begins a block. A denial that fits is counted. A denial that does not fit
-//! requests the one permit of the log of *blocks*. If that is granted, the block begins, and the
-//! key is blocked while the permit is live.
+//! Each denied key has two words, in a table of their own. One is a sliding window log of *denials*,
+//! with a limit of one less than begins a block. A denial that fits is counted. A denial that does
+//! not fit requests the one permit of the other word, which has the *blocks* ([`Blocks`]): when the
+//! last one began, and its number. If the permit is granted, the next block begins.
 //!
 //! # Threads
-//! Both steps are requests to a log, so they are exact and lock-free. Of concurrent denials, as many
-//! are counted as fit. Exactly one of the others begins the block (INV-PENALTY). The denial that
-//! begins a block is not counted in the log of denials. So if a thread stalls between the two
-//! steps, the log is as full as before. The next denial does not fit either, and begins the block.
+//! Both steps are requests of one permit, so they are exact and lock-free. Of concurrent denials, as
+//! many are counted as fit. Exactly one of the others begins the block (INV-PENALTY), and the swap
+//! that begins it counts it, so its number is right. The denial that begins a block is not counted in
+//! the log of denials. So if a thread stalls between the two steps, the log is as full as before. The
+//! next denial does not fit either, and begins the block.
 
 #[cfg(all(test, tollgate_loom))]
 mod loom_tests;
@@ -19,10 +20,11 @@ use core::cell::Cell;
 use core::time::Duration;
 
 use crate::caps::{MAX_DENIALS, MAX_KEY_CAP};
-use crate::clock::Clock;
+use crate::clock::{Clock, nanos};
 use crate::error::PenaltyError;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
+use crate::state::account::blocks::Blocks;
 use crate::state::table::{Scope, Table};
 use crate::sync::plain::{AtomicU64, Ordering};
 
@@ -38,7 +40,8 @@ const EXPECTED_KEYS: usize = if cfg!(tollgate_loom) { 8 } else { 0 };
 /// - **When a block begins**: with the last of `denials` denials within `within`. That last denial
 ///   has the reason [`DenialReason::Penalty`](crate::DenialReason::Penalty), and its wait is that
 ///   of the block. A denial at `s` counts until just before `s + within`.
-/// - **How long it lasts**: exactly `blocked_for`. Requests do not prolong it. Until then all
+/// - **How long it lasts**: exactly `blocked_for`, unless blocks [grow](Self::growing). Requests do
+///   not prolong it. Until then all
 ///   requests of the key are denied. Their [`retry_after`](crate::Denial::retry_after) is the rest
 ///   of the block, or the wait of the quota if that is longer. If the wait for a place at the key
 ///   cap is as long, that is the reason.
@@ -48,11 +51,11 @@ const EXPECTED_KEYS: usize = if cfg!(tollgate_loom) { 8 } else { 0 };
 ///   block the key again.
 ///
 /// A peek shows a block, and never begins one. [`forget`](crate::Limiter::forget) and
-/// [`clear`](crate::Limiter::clear) end blocks.
+/// [`clear`](crate::Limiter::clear) end blocks, and forget their number.
 ///
-/// A snapshot has the blocks and the denials that count. The restored limiter may have a penalty
-/// with other numbers. A block then lasts `blocked_for` of the new penalty, from the time at which
-/// it began. A limiter without a penalty restores none.
+/// A snapshot has the blocks with their numbers, and the denials that count. The restored limiter may
+/// have a penalty with other numbers. A block then lasts as long as the new penalty says, from the
+/// time at which it began. A limiter without a penalty restores none.
 ///
 /// A request that was under way when the block began may still be admitted by its quota. If a
 /// thread stops between a denial and its count, the denial counts when the thread goes on.
@@ -60,7 +63,8 @@ const EXPECTED_KEYS: usize = if cfg!(tollgate_loom) { 8 } else { 0 };
 /// # Cost
 /// Each decision takes one more look-up and one more clock reading. A denial by the quota takes one
 /// or two writes. Memory follows the denied keys: up to two cells of 32 bytes and `denials - 1`
-/// stamps for each, which are freed when they have expired. The limiter has room for twice as
+/// stamps for each, which are freed when they have expired: the cell of the blocks when the last one
+/// is over or, if they grow, when the key has been quiet. The limiter has room for twice as
 /// many such cells as its key cap allows keys. A denial that finds no room does not count towards a
 /// penalty, and [`Counts::penalties_refused`](crate::Counts::penalties_refused) counts it.
 ///
@@ -94,6 +98,15 @@ pub struct Penalty {
     denials: u32,
     within: Duration,
     blocked_for: Duration,
+    growth: Option<Growth>,
+}
+
+/// How blocks grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Growth {
+    factor: u32,
+    longest: Duration,
+    quiet_for: Duration,
 }
 
 impl Penalty {
@@ -126,7 +139,53 @@ impl Penalty {
     /// ```
     #[must_use]
     pub const fn new(denials: u32, within: Duration, blocked_for: Duration) -> Self {
-        Self { denials, within, blocked_for }
+        Self { denials, within, blocked_for, growth: None }
+    }
+
+    /// This penalty, with each block of a key `factor` times as long as its last one, and at most
+    /// `longest`, until the key has been quiet.
+    ///
+    /// The k-th block lasts `blocked_for * factor^(k - 1)`, to the nanosecond, or `longest` if that is
+    /// less. A block that begins `quiet_for` or more after the end of the last one is the first again.
+    /// Denials that begin no block do not count for this. So a key that keeps asking is blocked for
+    /// longer and longer, and one that made a mistake pays for it once.
+    /// [`Denial::block`](crate::Denial::block) tells the number of a block.
+    ///
+    /// With a factor of one, blocks are numbered and do not grow. Choose a `quiet_for` that is much
+    /// longer than `within`: a key has to be denied often enough in that time to be blocked for longer.
+    ///
+    /// Source: fail2ban's incremental ban time. With `bantime.increment`, a ban takes `bantime` times
+    /// 1, 2, 4, 8 and so on, at most `bantime.maxtime` ([jail.conf]), and the database forgets an
+    /// address some time after its last ban (`dbpurgeage`). There `bantime.factor` is a multiplier of
+    /// that formula; here the factor is the growth itself. Rack::Attack comes near to it with several
+    /// throttles, each with a longer period ([exponential backoff]).
+    ///
+    /// [jail.conf]: https://github.com/fail2ban/fail2ban/blob/master/config/jail.conf
+    /// [exponential backoff]: https://github.com/rack/rack-attack/blob/main/docs/advanced_configuration.md#exponential-backoff
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, MockClock, Penalty, Quota};
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let (hour, day) = (60 * minute, 24 * 60 * minute);
+    /// // 10 minutes, then 20, 40, and so on up to a day, until a key has not been blocked for a week.
+    /// let penalty = Penalty::new(1, minute, 10 * minute).growing(2, day, 7 * day);
+    /// let clock = MockClock::new();
+    /// let builder = Limiter::<String>::builder(Quota::per_minute(1)).penalty(penalty);
+    /// let limiter = builder.clock(clock.clone()).build()?;
+    ///
+    /// for (number, minutes) in [(1, 10), (2, 20), (3, 40)] {
+    ///     assert!(limiter.try_acquire("mallory").is_admitted());
+    ///     let denial = limiter.try_acquire("mallory").into_result().unwrap_err();
+    ///     assert_eq!((denial.block(), denial.retry_after()), (Some(number), minutes * minute));
+    ///     clock.advance(minutes * minute + hour);
+    /// }
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub const fn growing(self, factor: u32, longest: Duration, quiet_for: Duration) -> Self {
+        Self { growth: Some(Growth { factor, longest, quiet_for }), ..self }
     }
 
     /// The number of denials that block a key.
@@ -141,10 +200,30 @@ impl Penalty {
         self.within
     }
 
-    /// The duration of a block.
+    /// The duration of a block; of the first, if they grow.
     #[must_use]
     pub const fn blocked_for(&self) -> Duration {
         self.blocked_for
+    }
+
+    /// The numbers given to [`growing`](Self::growing): the factor, the longest block and the quiet
+    /// time. `None` for a penalty whose blocks are all alike.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Penalty;
+    ///
+    /// let (minute, day) = (Duration::from_secs(60), Duration::from_secs(86_400));
+    /// let penalty = Penalty::new(10, minute, 10 * minute);
+    /// assert_eq!(penalty.growth(), None);
+    /// assert_eq!(penalty.growing(2, day, 7 * day).growth(), Some((2, day, 7 * day)));
+    /// ```
+    #[must_use]
+    pub const fn growth(&self) -> Option<(u32, Duration, Duration)> {
+        match self.growth {
+            Some(Growth { factor, longest, quiet_for }) => Some((factor, longest, quiet_for)),
+            None => None,
+        }
     }
 
     /// Checks that a limiter can be built with this penalty.
@@ -160,7 +239,8 @@ impl Penalty {
     /// # Errors
     ///
     /// [`PenaltyError`] when a number or a duration is zero or too large:
-    /// [`MAX_DENIALS`](Self::MAX_DENIALS), [`Quota::MAX_WINDOW`].
+    /// [`MAX_DENIALS`](Self::MAX_DENIALS), [`Quota::MAX_WINDOW`]. Of a [growing](Self::growing) one
+    /// also when the longest block is shorter than the first.
     pub const fn validate(&self) -> Result<(), PenaltyError> {
         let most = Quota::MAX_WINDOW.as_nanos();
         match *self {
@@ -172,17 +252,53 @@ impl Penalty {
             Self { blocked_for, .. } if blocked_for.as_nanos() > most => {
                 Err(PenaltyError::BlockTooLong { blocked_for })
             }
-            Self { .. } => Ok(()),
+            Self { growth: Some(growth), blocked_for, .. } => growth.validate(blocked_for, most),
+            Self { growth: None, .. } => Ok(()),
         }
     }
 
-    /// The quotas of the plans of the table.
-    fn quotas(self) -> [Quota; 2] {
-        [Quota::new(self.denials.saturating_sub(1).max(1), self.within), Quota::new(1, self.blocked_for)]
+    /// The quota of the denials that begin no block. With one denial it is not asked.
+    fn counted(self) -> Quota {
+        Quota::new(self.denials.saturating_sub(1).max(1), self.within)
+    }
+
+    /// The lengths of blocks.
+    fn blocks(self) -> Blocks {
+        let first = nanos(self.blocked_for);
+        match self.growth {
+            Some(Growth { factor, longest, quiet_for }) => {
+                Blocks { first, factor: factor.into(), longest: nanos(longest), quiet: nanos(quiet_for) }
+            }
+            None => Blocks { first, factor: 1, longest: first, quiet: 0 },
+        }
     }
 }
 
-/// The plans of the table.
+impl Growth {
+    const fn validate(self, blocked_for: Duration, most: u128) -> Result<(), PenaltyError> {
+        match self {
+            Self { factor: 0, .. } => Err(PenaltyError::ZeroFactor),
+            Self { longest, .. } if longest.as_nanos() < blocked_for.as_nanos() => {
+                Err(PenaltyError::LongestTooShort { blocked_for })
+            }
+            Self { longest, .. } if longest.as_nanos() > most => Err(PenaltyError::LongestTooLong { longest }),
+            Self { quiet_for, .. } if quiet_for.is_zero() => Err(PenaltyError::ZeroQuiet),
+            Self { quiet_for, .. } if quiet_for.as_nanos() > most => Err(PenaltyError::QuietTooLong { quiet_for }),
+            Self { .. } => Ok(()),
+        }
+    }
+}
+
+/// The block of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// The reading at which it ends.
+    pub(crate) until: u64,
+    /// At least one.
+    pub(crate) number: u8,
+}
+
+/// The groups of the table.
 const DENIALS: usize = 0;
 const BLOCK: usize = 1;
 
@@ -198,9 +314,8 @@ impl Penalties {
     /// Those of a valid penalty.
     pub(crate) fn new(penalty: Penalty, key_cap: usize) -> Self {
         let places = key_cap.saturating_mul(2).min(MAX_KEY_CAP);
-        let [denials, block] = penalty.quotas();
         Self {
-            table: Table::new(&[&[denials], &[block]], 0, places, EXPECTED_KEYS),
+            table: Table::with_blocks(penalty.counted(), penalty.blocks(), places, EXPECTED_KEYS),
             denials: AtomicU64::new(penalty.denials.into()),
             begun: AtomicU64::new(0),
         }
@@ -213,27 +328,25 @@ impl Penalties {
     /// Changes to a valid penalty, or to none. Denials and blocks stay, and count on under it.
     pub(crate) fn change(&self, to: Option<Penalty>, clock: &impl Clock) {
         if let Some(to) = to {
-            for (group, quota) in (0..).zip(to.quotas()) {
-                self.table.change(group, Scope::All, &[quota], clock);
-            }
+            self.table.change(DENIALS, Scope::All, &[to.counted()], clock);
+            self.table.change_blocks(BLOCK, to.blocks(), clock);
         }
         self.denials.store(to.map_or(0, |to| to.denials.into()), Ordering::Release);
     }
 
-    /// The end of the key's block, if it is blocked.
+    /// The block of the key, if it is blocked.
     #[inline]
-    pub(crate) fn blocked_until<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<u64> {
+    pub(crate) fn block_of<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<Block> {
         if !self.is_on() {
             return None;
         }
-        let wait_ns = self.table.denied_for(key.in_dimension(BLOCK), clock)?;
-        Some(clock.last().saturating_add(wait_ns))
+        let (rest, number) = self.table.block_of(key.in_dimension(BLOCK), clock)?;
+        Some(Block { until: clock.last().saturating_add(rest), number })
     }
 
-    /// Counts a denial by the key's quota. Returns the end of the key's block, if it is blocked
-    /// now.
+    /// Counts a denial by the key's quota. Returns the block of the key, if it is blocked now.
     #[cold]
-    pub(crate) fn note_denial<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<u64> {
+    pub(crate) fn note_denial<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<Block> {
         let denials = self.denials.load(Ordering::Acquire);
         if denials == 0 || denials > 1 && self.table.takes_one(key.in_dimension(DENIALS), clock)? {
             return None;
@@ -242,12 +355,12 @@ impl Penalties {
             self.begun.fetch_add(1, Ordering::Relaxed);
         }
         // A helper may have chosen the stamp, so the thread that began the block reads it.
-        self.blocked_until(key, clock)
+        self.block_of(key, clock)
     }
 
     /// Forgets the denials and the block of a key. Returns whether it had either.
     pub(crate) fn forget(&self, key: Fingerprint, clock: &impl Clock) -> bool {
-        let [denials, block] = [DENIALS, BLOCK].map(|plan| self.table.forget(key.in_dimension(plan), clock));
+        let [denials, block] = [DENIALS, BLOCK].map(|group| self.table.forget(key.in_dimension(group), clock));
         denials | block
     }
 

@@ -43,7 +43,8 @@ pub struct Denial {
     // In nanoseconds, because a `Duration` costs a division and few callers read it.
     retry_after_ns: u64,
     reason: DenialReason,
-    quota: u8,
+    /// The index of the quota; of a penalty, the number of the block.
+    number: u8,
     dimension: u8,
     /// A bit for each dimension that denies.
     violated: u8,
@@ -68,9 +69,11 @@ impl Denial {
         self.is_beside_a_charge
     }
 
-    pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, quota: u8) -> Self {
+    /// The number is the index of the quota or, of a penalty, that of the block.
+    pub(crate) const fn new(retry_after_ns: u64, reason: DenialReason, number: u8) -> Self {
         let by_quota = matches!(reason, DenialReason::Quota) as u8;
-        Self { retry_after_ns, reason, quota, dimension: 0, violated: 1, by_quota, is_beside_a_charge: false, named: 0 }
+        let (dimension, violated, is_beside_a_charge, named) = (0, 1, false, 0);
+        Self { retry_after_ns, reason, number, dimension, violated, by_quota, is_beside_a_charge, named }
     }
 
     /// A denial by quotas: for limiters that decide elsewhere, such as on a store. This quota of this
@@ -228,6 +231,8 @@ impl Denial {
     /// The index of the quota that decides the wait among the quotas of the key, counted from zero
     /// in the given order. Of quotas with the same wait it is the one with the most permits.
     ///
+    /// It is zero if no quota is the [reason](Self::reason).
+    ///
     /// A quota that another quota implies never decides. For example, 10 per second implies 100 per
     /// second.
     ///
@@ -243,7 +248,31 @@ impl Denial {
     /// ```
     #[must_use]
     pub const fn quota(&self) -> usize {
-        self.quota as usize
+        if let DenialReason::Penalty = self.reason { 0 } else { self.number as usize }
+    }
+
+    /// The number of the block, if a [`Penalty`](crate::Penalty) denies the request: how many times the
+    /// key has been blocked since it was last quiet. It is always 1 if blocks do not
+    /// [grow](crate::Penalty::growing). 255 stands for any larger number.
+    ///
+    /// A peek tells it, too: for logs and metrics, and for programs that report a client that does not
+    /// learn.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Penalty, Quota};
+    ///
+    /// let (hour, day) = (Duration::from_secs(3600), Duration::from_secs(86_400));
+    /// let penalty = Penalty::new(2, hour, hour).growing(2, day, day);
+    /// let limiter = Limiter::<String>::builder(Quota::per_hour(1)).penalty(penalty).build()?;
+    /// let _ = [(); 3].map(|()| limiter.try_acquire("mallory"));
+    /// let block = |key: &str| limiter.peek(key).decision().into_result().err()?.block();
+    /// assert_eq!((block("mallory"), block("alice")), (Some(1), None));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub const fn block(&self) -> Option<u8> {
+        if let DenialReason::Penalty = self.reason { Some(self.number) } else { None }
     }
 }
 

@@ -31,12 +31,14 @@ macro_rules! written {
 }
 
 written! {
-    /// The fields have the names of the methods. `violated` lists dimensions.
+    /// The fields have the names of the methods. `violated` lists dimensions. `block` is absent, or
+    /// null, unless a penalty denies the request.
     Denial(it) {
         reason: it.reason(),
         retry_after_ns: nanos(it.retry_after()),
         dimension: it.dimension(),
         quota: it.quota(),
+        block: it.block(),
         violated: it.violated().collect::<Vec<_>>(),
     }
     Admission(it) { delay_ns: nanos(it.delay()), is_counted: it.is_counted(), overruled: it.overruled() }

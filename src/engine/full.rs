@@ -10,7 +10,7 @@ use crate::fingerprint::Fingerprint;
 use crate::lists::{List, ListError, Lists};
 use crate::modes::Modes;
 use crate::observer::{Feed, ObservedRequest, overrules};
-use crate::penalty::Noted;
+use crate::penalty::{Block, Noted};
 use crate::quota::Quota;
 use crate::state::joint::KeyedRequest;
 use crate::state::request::Request;
@@ -19,8 +19,8 @@ use crate::state::table::Refundable;
 /// The keys of one request by their dimensions.
 pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
 
-/// The end of the block of each dimension's key, if it is blocked.
-type Blocks = [Option<u64>; MAX_DIMENSIONS];
+/// The block of each dimension's key, if it is blocked.
+type Blocks = [Option<Block>; MAX_DIMENSIONS];
 
 impl<C: Clock, F> Engine<C, F> {
     /// Decides a request, and tells the observers. Charges that can be refunded are added to
@@ -181,7 +181,7 @@ impl<C: Clock, F> Engine<C, F> {
         }
         let (clock, keyed) = (Noted::new(&self.clock), KeyedRequest { shadowed, ..self.keyed(unlisted, request) });
         for (block, key) in blocks.iter_mut().zip(keyed.keys) {
-            *block = key.and_then(|key| self.penalties(modes, key)?.blocked_until(key, &clock));
+            *block = key.and_then(|key| self.penalties(modes, key)?.block_of(key, &clock));
         }
         if !request.peeks && blocks.iter().any(Option::is_some) {
             // Ask the quotas, too: their wait may be longer than the block.
@@ -279,9 +279,11 @@ fn with_blocks<C: Clock>(
     }
     // A block may have ended since it was read.
     let from_now = |until: u64| until.saturating_sub(clock.last()).max(1);
-    let by_block = |dimension, wait_ns| Denial::new(wait_ns, DenialReason::Penalty, 0).in_dimension(dimension);
-    let blocked = || blocks.iter().enumerate().filter_map(|(dimension, until)| Some((dimension, (*until)?)));
-    for (dimension, until) in blocked() {
+    let by_block = |dimension, block: Block, wait_ns| {
+        Denial::new(wait_ns, DenialReason::Penalty, block.number).in_dimension(dimension)
+    };
+    let blocked = || blocks.iter().enumerate().filter_map(|(dimension, block)| Some((dimension, (*block)?)));
+    for (dimension, Block { until, .. }) in blocked() {
         let later = |wait_ns: u64| from_now(until.max(told_at.saturating_add(wait_ns)));
         status.left.change_in(dimension, |left| {
             left.denied(|wait_ns| if wait_ns == Denial::NEVER { wait_ns } else { later(wait_ns) })
@@ -294,11 +296,11 @@ fn with_blocks<C: Clock>(
         let denial = denial.after(from_now(told_at.saturating_add(denial.wait_ns())));
         // A wait for a place is told as such, because it may not be the last one.
         match blocks[denial.dimension()].filter(|_| denial.reason() == DenialReason::Quota) {
-            Some(_) => by_block(denial.dimension(), denial.wait_ns()).and(denial, shadowed),
+            Some(block) => by_block(denial.dimension(), block, denial.wait_ns()).and(denial, shadowed),
             None => denial,
         }
     });
-    let by_blocks = blocked().map(|(dimension, until)| by_block(dimension, from_now(until)));
+    let by_blocks = blocked().map(|(dimension, block)| by_block(dimension, block, from_now(block.until)));
     match by_quotas.into_iter().chain(by_blocks).reduce(|all, other| all.and(other, shadowed)) {
         Some(denial) => status.decided(Decision::Denied(denial), request.cost),
         None => status,

@@ -19,6 +19,7 @@
 //!
 //! For other numbers the answer is meaningless, but there is no panic.
 
+pub(crate) mod blocks;
 pub(super) mod bucket;
 pub(super) mod calendar;
 pub(super) mod line;
@@ -73,6 +74,19 @@ pub(crate) trait Account: Copy + PartialEq + core::fmt::Debug + Send + Sync {
     /// `now`. For snapshots, under a clock with another origin.
     #[cfg(feature = "snapshot")]
     fn moved_in_time(&self, state: u128, by: i128, now: u64) -> u128;
+
+    /// The state as a snapshot has it, for this quota or another one of the algorithm.
+    #[cfg(feature = "snapshot")]
+    fn exported(&self, state: u128, _now: u64) -> u128 {
+        state
+    }
+
+    /// The state of a key of which a snapshot has the newest stamp of a log. `None` if the key was never
+    /// under a log.
+    #[cfg(feature = "snapshot")]
+    fn of_stamp(&self, _time: u64) -> Option<u128> {
+        None
+    }
 
     /// The permits left, or those left to reservations that accept such a wait.
     fn left(&self, state: u128, now: u64, within: Option<u64>) -> Left;

@@ -43,6 +43,14 @@ struct Import {
     elapsed: u64,
 }
 
+impl Import {
+    /// The time of a stamp of this age. A time long past has expired under any window.
+    fn time(self, age: i64) -> u64 {
+        let time = i128::from(self.now) - i128::from(age) - i128::from(self.elapsed);
+        u64::try_from(time.max(1)).unwrap_or(MAX_TIME).min(MAX_TIME)
+    }
+}
+
 /// An algorithm whose keys go to a snapshot and back.
 trait Exported {
     /// Exports the permits that still count. `None` if the word changed meanwhile.
@@ -60,35 +68,33 @@ impl<L: Layout> Exported for LogPlan<L> {
         Some((!permits.is_empty()).then(|| Export::Stamps(ages())))
     }
 
-    fn import(&self, rings: &Rings, export: &Export, Import { now, elapsed }: Import) -> Option<Word> {
+    fn import(&self, rings: &Rings, export: &Export, import: Import) -> Option<Word> {
         let Export::Stamps(ages) = export else { return None };
-        // A time long past has expired under any window.
-        let at = |age: i64| {
-            let time = i128::from(now) - i128::from(age) - i128::from(elapsed);
-            u64::try_from(time.max(1)).unwrap_or(MAX_TIME).min(MAX_TIME)
-        };
         let count: u64 = ages.iter().map(|&(_, permits)| u64::from(permits)).sum();
         let is_possible = count <= L::AT_ONCE.max(2 * Quota::MAX_LIMIT).into()
             && ages.iter().all(|&(_, permits)| permits <= L::AT_ONCE)
             && ages.is_sorted_by(|older, newer| older.0 >= newer.0);
-        let permits = || ages.iter().map(|&(age, permits)| (at(age), permits)).collect::<Vec<_>>();
-        is_possible.then(|| self.imported(rings, &permits(), now))
+        let permits = || ages.iter().map(|&(age, permits)| (import.time(age), permits)).collect::<Vec<_>>();
+        is_possible.then(|| self.imported(rings, &permits(), import.now))
     }
 }
 
 impl<A: Account> Exported for A {
     fn export(&self, seen: Seen<'_>) -> Option<Option<Export>> {
         let state = seen.word.state();
-        Some((Account::over_at(self, state) > seen.now).then_some(Export::Account { at: seen.now, state }))
+        let exported = || Export::Account { at: seen.now, state: self.exported(state, seen.now) };
+        Some((Account::over_at(self, state) > seen.now).then(exported))
     }
 
-    fn import(&self, _: &Rings, export: &Export, Import { now, elapsed }: Import) -> Option<Word> {
-        let &Export::Account { at, state } = export else { return None };
-        let by = i128::from(now) - i128::from(elapsed) - i128::from(at);
-        (state < 1 << STATE_BITS).then(|| match state {
-            0 => Word::NEW,
-            _ => Word::of(self.moved_in_time(state, by, now)),
-        })
+    fn import(&self, _: &Rings, export: &Export, import: Import) -> Option<Word> {
+        match export {
+            &Export::Account { state: 0, .. } => Some(Word::NEW),
+            &Export::Account { at, state } => {
+                let by = i128::from(import.now) - i128::from(import.elapsed) - i128::from(at);
+                (state < 1 << STATE_BITS).then(|| Word::of(self.moved_in_time(state, by, import.now)))
+            }
+            Export::Stamps(ages) => self.of_stamp(import.time(ages.last()?.0)).map(Word::of),
+        }
     }
 }
 

@@ -217,6 +217,12 @@ impl Table {
         }
     }
 
+    /// The rest of the key's block, and the number of the block, if it is in a group of blocks and blocked.
+    pub(crate) fn block_of(&self, key: Fingerprint, clock: &dyn Clock) -> Option<(u64, u8)> {
+        let key = Key::of(key);
+        self.with(key, clock).look(key, |version, seen| Some(version.plan.block(seen)))?
+    }
+
     /// The answer of [`acquire`](Self::acquire). Charges nothing. At the key cap it
     /// makes room for new keys, as the request would.
     pub(crate) fn preview(&self, keyed: KeyedRequest<'_>, clock: &dyn Clock) -> Status {

@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::account::blocks::Blocks;
 use super::account::bucket::Bucket;
 use super::account::calendar::CalendarWindow;
 use super::account::line::{Queue, WarmUp};
@@ -31,6 +32,8 @@ pub(super) enum Plan {
     Counter(Counter),
     WarmUp(WarmUp),
     Calendar(CalendarWindow),
+    /// No quota, but the blocks of a penalty.
+    Blocks(Blocks),
 }
 
 /// An expression of the algorithm of a plan, compiled for each.
@@ -45,6 +48,7 @@ macro_rules! with_algorithm {
             Plan::Counter($algorithm) => $answer,
             Plan::WarmUp($algorithm) => $answer,
             Plan::Calendar($algorithm) => $answer,
+            Plan::Blocks($algorithm) => $answer,
         }
     };
 }
@@ -140,6 +144,11 @@ impl Plan {
         (**self).decide(seen, cost, left)
     }
 
+    /// The rest of the block that is running, and its number.
+    pub(super) fn block(&self, seen: Seen<'_>) -> Option<(u64, u8)> {
+        if let Self::Blocks(blocks) = self { blocks.running(seen.word.state(), seen.now) } else { None }
+    }
+
     /// A frozen word of a key under these quotas, as it goes on under others in another arena: as
     /// that of a new key, if their algorithm is another.
     pub(super) fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word {
@@ -152,6 +161,7 @@ impl Plan {
             (Self::Counter(of), Self::Counter(under)) => of.moved(seen, under, to),
             (Self::WarmUp(of), Self::WarmUp(under)) => of.moved(seen, under, to),
             (Self::Calendar(of), Self::Calendar(under)) => of.moved(seen, under, to),
+            (Self::Blocks(of), Self::Blocks(under)) => of.moved(seen, under, to),
             // Both are fixed windows.
             (Self::Window(of), Self::Calendar(under)) => {
                 Word::of(under.converted_from(of, seen.word.state(), seen.now))
@@ -159,7 +169,9 @@ impl Plan {
             (Self::Calendar(of), Self::Window(under)) => Word::of(of.converted_to(under, seen.word.state(), seen.now)),
             // Each is named, so that a new one is not forgotten here.
             (Self::Log(_) | Self::QuantisedLog(_) | Self::Bucket(_) | Self::Queue(_), _)
-            | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_), _) => Word::NEW,
+            | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_) | Self::Blocks(_), _) => {
+                Word::NEW
+            }
         }
     }
 }
@@ -244,6 +256,11 @@ impl Version {
         Self { quotas: quotas.into(), plan: Plan::new(quotas, TIME_ZERO, since_1970), most }
     }
 
+    /// That of keys without quotas, whose one permit is a block.
+    pub(super) fn of_blocks(blocks: Blocks) -> Self {
+        Self { quotas: [].into(), plan: Plan::Blocks(blocks), most: 1 }
+    }
+
     /// Bytes on the heap, with its own and those of its `Arc`.
     fn bytes(&self) -> usize {
         2 * ARC + size_of_val(self) + self.plan.bytes() + size_of_val(&*self.quotas)
@@ -315,6 +332,11 @@ impl Plans {
     #[inline(always)]
     pub(super) fn of(&self, key: Key) -> &Arc<Version> {
         self.get(key).expect("each group has quotas")
+    }
+
+    /// The same with one more group.
+    pub(super) fn and(self, version: Version) -> Self {
+        Self { all: self.all.into_iter().chain([Arc::new(version)]).collect(), ..self }
     }
 
     /// The same with another version for a group.

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::account::blocks::Blocks;
 use super::arena::Arena;
 use super::cell::{Cell, Key, MOST_SHARD_BITS, time_of};
 use super::claims::{Claims, Part};
 use super::places::Places;
-use super::plan::{Plans, Version};
+use super::plan::{Plan, Plans, Version};
 use super::request::Seen;
 use super::shard::{Charged, Context, Shard, Shared};
 use crate::clock::Clock;
@@ -80,23 +81,27 @@ impl Table {
     ///
     /// Phases count from a time so many nanoseconds before the clock's origin.
     pub(crate) fn new(groups: &[&[Quota]], since_1970: u64, key_cap: usize, expected_keys: usize) -> Self {
+        Self::of(Plans::new(groups, since_1970), key_cap, expected_keys)
+    }
+
+    /// A table for the denials of keys, and in another group for the blocks that they begin.
+    pub(crate) fn with_blocks(denials: Quota, blocks: Blocks, key_cap: usize, expected_keys: usize) -> Self {
+        let plans = Plans::new(&[&[denials]], 0).and(Version::of_blocks(blocks));
+        Self::of(plans, key_cap, expected_keys)
+    }
+
+    fn of(plans: Plans, key_cap: usize, expected_keys: usize) -> Self {
         let shard_bits = (key_cap / KEYS_A_SHARD).checked_ilog2().unwrap_or(0).min(MOST_SHARD_BITS);
-        Self::with_shards(groups, since_1970, shard_bits, key_cap, expected_keys)
+        Self::with_shards(plans, shard_bits, key_cap, expected_keys)
     }
 
     /// A table for one key, which always has a place.
     pub(crate) fn single(quotas: &[Quota], since_1970: u64) -> Self {
-        Self::with_shards(&[quotas], since_1970, 0, usize::MAX, 1)
+        Self::with_shards(Plans::new(&[quotas], since_1970), 0, usize::MAX, 1)
     }
 
-    fn with_shards(
-        groups: &[&[Quota]],
-        since_1970: u64,
-        shard_bits: u32,
-        key_cap: usize,
-        expected_keys: usize,
-    ) -> Self {
-        let plans = Arc::new(Plans::new(groups, since_1970));
+    fn with_shards(plans: Plans, shard_bits: u32, key_cap: usize, expected_keys: usize) -> Self {
+        let plans = Arc::new(plans);
         let shard = || CachePadded(Shard::new(Arc::clone(&plans), expected_keys.div_ceil(1 << shard_bits)));
         Self {
             shared: Shared {
@@ -330,10 +335,22 @@ impl Table {
         let _turn = self.turn();
         let plans = self.plans();
         if *plans.all[group].quotas != *quotas {
-            let version = plans.version(quotas);
-            for shard in self.shards() {
-                self.with_shard(shard, clock).set_plans(|plans| plans.with(group, &version));
-            }
+            self.set_version(group, &plans.version(quotas), clock);
+        }
+    }
+
+    /// Sets the blocks of a group of blocks. Keys keep theirs, and those that are over stay so.
+    pub(crate) fn change_blocks(&self, group: usize, to: Blocks, clock: &dyn Clock) {
+        let _turn = self.turn();
+        if !matches!(self.plans().all[group].plan, Plan::Blocks(blocks) if blocks == to) {
+            self.set_version(group, &Arc::new(Version::of_blocks(to)), clock);
+        }
+    }
+
+    /// By the thread that has the turn.
+    fn set_version(&self, group: usize, version: &Arc<Version>, clock: &dyn Clock) {
+        for shard in self.shards() {
+            self.with_shard(shard, clock).set_plans(|plans| plans.with(group, version));
         }
     }
 

@@ -113,10 +113,14 @@ proptest! {
         kind in 0..KINDS,
         limit in 1_u32..9,
         penalty in prop::option::of((1_u32..4, 1_u64..60, 1_u64..60)),
+        growth in prop::option::of((1_u32..4, 0_u64..100, 1_u64..100)),
         (before, after) in (ops(), ops()),
         down in 0_u64..60,
     ) {
-        let penalty = penalty.map(|(denials, within, block)| Penalty::new(denials, nanos(within), nanos(block)));
+        let penalty = penalty.map(|(denials, within, block)| {
+            let penalty = Penalty::new(denials, nanos(within), nanos(block));
+            growth.map_or(penalty, |(factor, more, quiet)| penalty.growing(factor, nanos(block + more), nanos(quiet)))
+        });
         let clock = MockClock::new();
         clock.set(1 << 40);
         let live = builder(&quotas(kind, limit), penalty, &clock).build().expect("good quotas");
@@ -349,6 +353,43 @@ fn a_penalty_may_have_other_numbers_or_be_gone() {
         assert_eq!(other.counts().penalties, u64::from(is_blocked), "{penalty:?}");
     }
     assert!(restored(None).try_acquire(1).is_admitted());
+}
+
+#[test]
+fn a_restored_block_keeps_its_number_and_one_that_is_over_stays_so() {
+    let clock = MockClock::new();
+    clock.set(1 << 50);
+    let penalised = |penalty: Penalty| builder(&[Quota::new(1, SECOND)], Some(penalty), &clock);
+    let fixed = |blocked_for: Duration| Penalty::new(1, SECOND, blocked_for);
+    let (hour, minute) = (3600 * SECOND, 60 * SECOND);
+    let live = penalised(fixed(minute).growing(2, hour, hour)).build().unwrap();
+    let begin = |limiter: &Limiter<u32, MockClock>, key| {
+        let told = [(); 2].map(|()| limiter.try_acquire(key).into_result());
+        (told[0].is_ok(), told[1].err().map(|denial| (denial.block(), denial.retry_after())))
+    };
+    assert_eq!([1, 2].map(|key| begin(&live, key)), [(true, Some((Some(1), minute))); 2]);
+    clock.advance(minute);
+    assert_eq!(begin(&live, 1), (true, Some((Some(2), 2 * minute))));
+    let snapshot = Snapshot::from_bytes(&live.snapshot().to_bytes()).unwrap();
+    let block = |limiter: &Limiter<u32, MockClock>, key| {
+        let denial = limiter.peek(key).decision().into_result().err()?;
+        Some((denial.block(), denial.retry_after()))
+    };
+
+    // Ten seconds later, of the same penalty and of one with longer blocks.
+    clock.advance(10 * SECOND);
+    for first in [minute, 5 * minute] {
+        let restored = penalised(fixed(first).growing(2, hour, hour)).restore_after(&snapshot, 10 * SECOND).unwrap();
+        assert_eq!([1, 2].map(|key| block(&restored, key)), [Some((Some(2), 2 * first - 10 * SECOND)), None]);
+        assert_eq!(begin(&restored, 2), (true, Some((Some(2), 2 * first))), "the one that is over counts");
+    }
+    // A fixed penalty has the running block, and forgets the other.
+    let restored = penalised(fixed(5 * minute)).restore_after(&snapshot, 10 * SECOND).unwrap();
+    assert_eq!([1, 2].map(|key| block(&restored, key)), [Some((Some(2), 5 * minute - 10 * SECOND)), None]);
+    assert_eq!(begin(&restored, 2), (true, Some((Some(1), 5 * minute))));
+    // After the quiet time, nothing counts.
+    let restored = penalised(fixed(minute).growing(2, hour, hour)).restore_after(&snapshot, hour + minute).unwrap();
+    assert_eq!(begin(&restored, 2), (true, Some((Some(1), minute))));
 }
 
 #[test]

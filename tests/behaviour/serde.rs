@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use serde_json::{from_str, to_string};
-use tollgate::{Calendar, JointLimiter, Limiter, MockClock, Quota, Zone};
+use tollgate::{Calendar, JointLimiter, Limiter, MockClock, Penalty, Quota, Zone};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -99,12 +99,23 @@ fn decisions_are_written_with_their_numbers() {
     assert_eq!(to_string(&admitted).unwrap(), format!(r#"{{"decision":{decision},"quotas":[{numbers}]}}"#));
     assert_eq!(to_string(&admitted.decision()).unwrap(), decision);
     let denial = limiter.try_acquire("alice").into_result().unwrap_err();
-    let text = r#"{"reason":"quota","retry_after_ns":1000000000,"dimension":0,"quota":0,"violated":[0]}"#;
+    let text = r#"{"reason":"quota","retry_after_ns":1000000000,"dimension":0,"quota":0,"block":null,"violated":[0]}"#;
     assert_eq!(to_string(&denial).unwrap(), text);
     limiter.deny("mallory").unwrap();
     let never = to_string(&limiter.try_acquire_status("mallory")).unwrap();
     assert!(never.contains(r#""reason":"deny-list","retry_after_ns":null"#), "{never}");
     assert!(never.contains(r#""remaining":0,"next_after_ns":null,"reset_after_ns":null"#), "{never}");
+}
+
+#[test]
+fn a_denial_by_a_penalty_is_written_with_the_number_of_the_block() {
+    let penalty = Penalty::new(1, SECOND, 60 * SECOND);
+    let builder = Limiter::<str>::builder(Quota::new(1, SECOND)).penalty(penalty).clock(MockClock::new());
+    let limiter = builder.build().unwrap();
+    let _ = [(); 2].map(|()| limiter.try_acquire("alice"));
+    let denial = limiter.peek("alice").decision().into_result().unwrap_err();
+    let text = r#"{"reason":"penalty","retry_after_ns":60000000000,"dimension":0,"quota":0,"block":1,"violated":[0]}"#;
+    assert_eq!(to_string(&denial).unwrap(), text);
 }
 
 #[test]
@@ -118,7 +129,8 @@ fn joint_statuses_are_written_quota_by_quota() {
     let _ = limiter.try_acquire([1, 2]).unwrap();
     // The limiter is in shadow mode: the admission has the denial that it overrules.
     let written = to_string(&limiter.try_acquire_status([1, 2]).unwrap()).unwrap();
-    let denial = r#"{"reason":"quota","retry_after_ns":59999999995,"dimension":1,"quota":0,"violated":[0,1]}"#;
+    let denial =
+        r#"{"reason":"quota","retry_after_ns":59999999995,"dimension":1,"quota":0,"block":null,"violated":[0,1]}"#;
     let decision = format!(r#"{{"admitted":{{"delay_ns":0,"is_counted":false,"overruled":{denial}}}}}"#);
     let left = |dimension: u8, quota: u8, is_violated: bool, numbers: &str| {
         format!(r#"{{"dimension":{dimension},"quota":{quota},"is_violated":{is_violated},{numbers}}}"#)

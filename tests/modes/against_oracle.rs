@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-use tollgate::{Decision, Denial, DenialReason, Limiter, ListError, Penalty, Quota, Status};
+use tollgate::{Decision, Denial, DenialReason, Limiter, ListError, Quota, Status};
 
 use tollgate_kit::clocks::CountedClock;
 
 use crate::naive::{self, Answer, Numbers, Oracle, Rule, Why};
+use crate::penalties;
 
 #[derive(Debug, Clone, Copy)]
 enum Op {
@@ -30,8 +31,8 @@ enum Op {
     Unlist(u32),
     Forget(u32),
     Clear,
-    /// By this many times a window of the quota, of the penalty's denials, or of its block, and so
-    /// much more or less.
+    /// By this many times a window of the quota, of the penalty's denials, its first or longest block, or
+    /// the quiet time, and so much more or less.
     Advance {
         which: usize,
         times: u64,
@@ -56,7 +57,7 @@ fn ops() -> impl Strategy<Value = Op> {
         1 => key().prop_map(Op::Deny),
         2 => key().prop_map(Op::Unlist),
         1 => key().prop_map(Op::Forget),
-        4 => (0_usize..3, 0_u64..3, -1_i64..=1).prop_map(|(which, times, more)| Op::Advance { which, times, more }),
+        4 => (0_usize..5, 0_u64..3, -1_i64..=1).prop_map(|(which, times, more)| Op::Advance { which, times, more }),
         4 => (key(), cost(), -1_i64..=1).prop_map(|(key, cost, more)| Op::AdvanceToRetry { key, cost, more }),
     ]
 }
@@ -71,7 +72,7 @@ struct Three {
     strict: Limiter<u32, CountedClock>,
     shadow: Limiter<u32, CountedClock>,
     oracle: Oracle,
-    lengths: [u64; 3],
+    lengths: [u64; 5],
     /// Admitted, and denied.
     decisions: (u64, u64),
     /// Requests of a cost above the limit, which the shadow overruled.
@@ -84,9 +85,8 @@ impl Three {
         clock.set(start);
         let limiter = |shadow: bool| {
             let quota = |rule: &Rule| Quota::new(number(rule.limit), Duration::from_nanos(rule.window));
-            let [within, blocked_for] = [penalty.within, penalty.blocked_for].map(Duration::from_nanos);
             let builder = Limiter::<u32>::builder(quota(&rules[0]))
-                .penalty(Penalty::new(number(penalty.denials), within, blocked_for))
+                .penalty(penalties::of_library(penalty))
                 .list_cap(list_cap)
                 .shadow(shadow)
                 .count_decisions(true)
@@ -95,7 +95,8 @@ impl Three {
         };
         let (strict, shadow) = (limiter(false), limiter(true));
         let oracle = Oracle::new(rules, penalty, list_cap);
-        let lengths = [rules[0].window, penalty.within, penalty.blocked_for];
+        let (_, longest, quiet_for) = penalty.growth.unwrap_or_default();
+        let lengths = [rules[0].window, penalty.within, penalty.blocked_for, longest, quiet_for];
         Self { clock, now: start, strict, shadow, oracle, lengths, decisions: (0, 0), too_large: 0 }
     }
 
@@ -212,7 +213,7 @@ fn told(decision: Decision) -> Answer {
     let denied = |denial: Denial| {
         let why = match denial.reason() {
             DenialReason::Quota => Why::Quota,
-            DenialReason::Penalty => Why::Penalty,
+            DenialReason::Penalty => Why::Penalty(denial.block().expect("a number")),
             DenialReason::DenyList => Why::DenyList,
             other => panic!("{other:?}"),
         };
@@ -247,12 +248,7 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 fn penalties() -> impl Strategy<Value = naive::Penalty> {
-    let lengths = || prop_oneof![Just(1_u64), Just(10), Just(35), Just(1000), 1_u64..200];
-    (1_usize..5, lengths(), lengths()).prop_map(|(denials, within, blocked_for)| naive::Penalty {
-        denials,
-        within,
-        blocked_for,
-    })
+    penalties::penalties(1..5, || prop_oneof![Just(1_u64), Just(10), Just(35), Just(1000), 1_u64..200])
 }
 
 fn rules() -> impl Strategy<Value = Vec<Rule>> {

@@ -45,10 +45,45 @@ fn penalties() {
 }
 
 #[test]
+fn penalties_that_grow() {
+    let too_long = Quota::MAX_WINDOW + NANOSECOND;
+    let growing = |factor, longest, quiet| Penalty::new(3, SECOND, 2 * SECOND).growing(factor, longest, quiet);
+    for (penalty, error, part) in [
+        (growing(0, 2 * SECOND, SECOND), PenaltyError::ZeroFactor, "at least one"),
+        (
+            growing(2, SECOND, SECOND),
+            PenaltyError::LongestTooShort { blocked_for: 2 * SECOND },
+            "shorter than the first: give at least 2s",
+        ),
+        (
+            growing(2, too_long, SECOND),
+            PenaltyError::LongestTooLong { longest: too_long },
+            "at most 1152921504.606846975s",
+        ),
+        (growing(2, 2 * SECOND, Duration::ZERO), PenaltyError::ZeroQuiet, "at least one nanosecond"),
+        (
+            growing(2, 2 * SECOND, too_long),
+            PenaltyError::QuietTooLong { quiet_for: too_long },
+            "at most 1152921504.606846975s",
+        ),
+    ] {
+        let (refused, text) = refused(penalty);
+        assert_eq!(refused, error);
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(growing(1, 2 * SECOND, NANOSECOND).validate(), Ok(()));
+    // That of the first block comes first.
+    let no_block = Penalty::new(3, SECOND, Duration::ZERO).growing(0, Duration::ZERO, Duration::ZERO);
+    assert_eq!(no_block.validate(), Err(PenaltyError::ZeroBlock));
+}
+
+#[test]
 fn the_largest_penalty_and_the_smallest() {
     for penalty in [
         Penalty::new(Penalty::MAX_DENIALS, Quota::MAX_WINDOW, Quota::MAX_WINDOW),
         Penalty::new(1, NANOSECOND, NANOSECOND),
+        Penalty::new(1, NANOSECOND, Quota::MAX_WINDOW).growing(u32::MAX, Quota::MAX_WINDOW, Quota::MAX_WINDOW),
+        Penalty::new(1, NANOSECOND, NANOSECOND).growing(1, NANOSECOND, NANOSECOND),
     ] {
         assert_eq!(penalty.validate(), Ok(()));
         let builder = Limiter::<str>::builder(Quota::per_second(1)).penalty(penalty).clock(MockClock::new());

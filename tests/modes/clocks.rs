@@ -37,20 +37,24 @@ proptest! {
         denials in 1_u32..4,
         within in prop_oneof![Just(100_u64), 1_u64..200],
         blocked_for in prop_oneof![Just(100_u64), 1_u64..200],
+        (factor, longest, quiet_for) in (1_u32..4, 200_u64..800, 1_u64..400),
         start in prop_oneof![Just(500_u64), Just(0)],
         ops in prop::collection::vec(ops(), 1..300),
     ) {
         let clock = CountedClock::new();
-        let [within, block] = [within, blocked_for].map(Duration::from_nanos);
+        let nanos = Duration::from_nanos;
+        let [within, block] = [within, blocked_for].map(nanos);
+        let length = |block: u8| u128::from(longest.min(blocked_for * u64::from(factor.pow(u32::from(block) - 1))));
         let limiter = Limiter::<u32>::builder(Quota::new(2, Duration::from_nanos(WINDOW)))
-            .penalty(Penalty::new(denials, within, block))
+            .penalty(Penalty::new(denials, within, block).growing(factor, nanos(longest), nanos(quiet_for)))
             .clock(clock.clone())
             .build()
             .expect("good");
         // The time that has really passed: every step forward, and none back.
         let (mut now, mut passed) = (start, 0_u128);
         let mut granted: HashMap<u32, Vec<u128>> = HashMap::new();
-        let mut blocked_at: HashMap<u32, u128> = HashMap::new();
+        // When the last block began, and how long it lasts.
+        let mut blocks: HashMap<u32, (u128, u128)> = HashMap::new();
         clock.set(now);
         for op in ops {
             let then = now;
@@ -58,10 +62,10 @@ proptest! {
                 Op::Ask(key) => {
                     let before = limiter.counts().penalties;
                     let decision = limiter.try_acquire(key);
-                    let blocked = blocked_at.get(&key).is_some_and(|at| passed - at < u128::from(blocked_for));
+                    let blocked = blocks.get(&key).is_some_and(|(at, length)| passed - at < *length);
                     match decision {
                         Decision::Admitted(_) => {
-                            prop_assert!(!blocked, "admitted {key} at {passed}, blocked at {blocked_at:?}");
+                            prop_assert!(!blocked, "admitted {key} at {passed}, blocked at {blocks:?}");
                             let granted = granted.entry(key).or_default();
                             granted.push(passed);
                             let live = granted.iter().filter(|&&at| passed - at < u128::from(WINDOW)).count();
@@ -70,8 +74,9 @@ proptest! {
                         Decision::Denied(denial) => prop_assert!(denial.retry_after() > Duration::ZERO),
                     }
                     if limiter.counts().penalties > before {
-                        prop_assert!(decision.is_denied());
-                        blocked_at.insert(key, passed);
+                        let block = decision.into_result().err().and_then(|denial| denial.block());
+                        prop_assert!(block.is_some() && !blocked, "{decision:?} of {key} at {passed}, {blocks:?}");
+                        blocks.insert(key, (passed, length(block.unwrap_or(1))));
                     }
                 }
                 Op::Forward(by) => now = now.saturating_add(by),

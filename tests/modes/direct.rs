@@ -7,7 +7,7 @@ use tollgate::{DirectLimiter, Limiter, Penalty, Quota};
 
 use tollgate_kit::clocks::CountedClock;
 
-use crate::naive;
+use crate::penalties::{of_library, penalties};
 
 #[derive(Debug, Clone, Copy)]
 enum Op {
@@ -36,7 +36,7 @@ fn op() -> impl Strategy<Value = Op> {
 #[derive(Debug, Clone)]
 struct Case {
     quotas: Vec<Quota>,
-    penalty: Option<naive::Penalty>,
+    penalty: Option<Penalty>,
     shadow: bool,
 }
 
@@ -46,11 +46,7 @@ fn case() -> impl Strategy<Value = Case> {
     let bucket =
         (1_u32..4, 1_u32..3, 1_u64..50).prop_map(move |(most, flow, per)| Quota::token_bucket(most, flow, nanos(per)));
     let quotas = prop_oneof![prop::collection::vec(log(), 1..=2), bucket.prop_map(|bucket| vec![bucket])];
-    let penalty = (1_usize..4, 1_u64..100, 1_u64..100).prop_map(|(denials, within, blocked_for)| naive::Penalty {
-        denials,
-        within,
-        blocked_for,
-    });
+    let penalty = penalties(1..4, || 1_u64..100).prop_map(of_library);
     (quotas, prop::option::of(penalty), any::<bool>()).prop_map(|(quotas, penalty, shadow)| Case {
         quotas,
         penalty,
@@ -74,9 +70,7 @@ impl Two {
             (direct, keyed) = (direct.and(quota), keyed.and(quota));
         }
         if let Some(it) = penalty {
-            let denials = u32::try_from(it.denials).expect("few");
-            let it = Penalty::new(denials, Duration::from_nanos(it.within), Duration::from_nanos(it.blocked_for));
-            (direct, keyed) = (direct.penalty(it), keyed.penalty(it));
+            (direct, keyed) = (direct.penalty(*it), keyed.penalty(*it));
         }
         Self { clock, direct: direct.build().expect("good"), keyed: keyed.build().expect("good") }
     }

@@ -8,11 +8,12 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{Decision, DenialReason, JointError, JointLimiter, Penalty, Quota};
+use tollgate::{Decision, DenialReason, JointError, JointLimiter, Quota};
 
 use tollgate_kit::clocks::CountedClock;
 
 use crate::naive::{self, Key, Rule};
+use crate::penalties::{of_library, penalties};
 
 const DIMENSIONS: usize = 3;
 const WINDOWS: [u64; DIMENSIONS] = [10, 35, 100];
@@ -29,8 +30,9 @@ enum Told {
     Uncharged,
     /// By the lists, in these dimensions.
     Barred(Vec<usize>),
-    /// What is in the way in each dimension: whether it is a block, and how long to wait for it.
-    Denied([Option<(bool, u64)>; DIMENSIONS]),
+    /// What is in the way in each dimension: the number of the block, if it is one, and how long to wait
+    /// for it.
+    Denied([Option<(Option<u8>, u64)>; DIMENSIONS]),
 }
 
 #[derive(Debug)]
@@ -58,13 +60,12 @@ impl Oracle {
     }
 
     /// What is in the way of this key, and the first time after now at which nothing is.
-    fn in_the_way(&self, name: Name, now: u64, cost: usize) -> Option<(bool, u64)> {
+    fn in_the_way(&self, name: Name, now: u64, cost: usize) -> Option<(Option<u8>, u64)> {
         let key = self.keys.get(&name).cloned().unwrap_or_default();
         let rules = [Rule { limit: self.limit(name), window: WINDOWS[name.0] }];
-        let blocked_for = self.penalties[name.0].map_or(0, |it| it.blocked_for);
-        let is_blocked = key.is_blocked(now, blocked_for);
-        let is_in_the_way = is_blocked || !key.fits(&rules, now, cost);
-        is_in_the_way.then(|| (is_blocked, key.wait(&rules, blocked_for, now, cost)))
+        let block = key.block(now);
+        let is_in_the_way = block.is_some() || !key.fits(&rules, now, cost);
+        is_in_the_way.then(|| (block, key.wait(&rules, now, cost)))
     }
 
     fn look(&self, keys: &Keys, now: u64, cost: usize) -> Told {
@@ -92,7 +93,7 @@ impl Oracle {
                     self.keys.entry(name).or_default().grant(now, cost);
                 }
             }
-            Told::Denied(ways) if !ways.iter().flatten().any(|(is_block, _)| *is_block) => {
+            Told::Denied(ways) if !ways.iter().flatten().any(|(block, _)| block.is_some()) => {
                 for name in self.asked(keys).into_iter().filter(|name| ways[name.0].is_some()) {
                     let Some(penalty) = self.penalties[name.0] else { continue };
                     self.begun += u64::from(self.keys.entry(name).or_default().deny(now, penalty));

@@ -1,8 +1,8 @@
 //! The oracle: a limiter with a penalty and lists, worked out the naive way. It knows no type of
 //! the library's.
 //!
-//! A key is three lists of times that are never pruned. Whether a request would be admitted at a
-//! time is one function, and how long a denied one has to wait is found by asking that function at
+//! A key is three lists of times that are never pruned, of which that of the blocks has their numbers
+//! and ends, too. Whether a request would be admitted at a time is one function, and how long a denied one has to wait is found by asking that function at
 //! each moment at which anything expires.
 
 use std::collections::{HashMap, HashSet};
@@ -18,13 +18,35 @@ pub(crate) struct Penalty {
     pub(crate) denials: usize,
     pub(crate) within: u64,
     pub(crate) blocked_for: u64,
+    /// By what each block is multiplied, the longest, and the quiet time.
+    pub(crate) growth: Option<(u64, u64, u64)>,
+}
+
+impl Penalty {
+    /// How long the block with this number lasts.
+    fn length(&self, number: u8) -> u64 {
+        let Some((factor, longest, _)) = self.growth else { return self.blocked_for };
+        let mut length = u128::from(self.blocked_for);
+        for _ in 1..number {
+            length = u128::from(longest).min(length * u128::from(factor));
+        }
+        u64::try_from(length).expect("no longer than the longest")
+    }
+}
+
+/// A block: its number, and when it begins and ends.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    number: u8,
+    start: u64,
+    end: u64,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Key {
     granted: Vec<u64>,
     denied: Vec<u64>,
-    blocked: Vec<u64>,
+    blocks: Vec<Block>,
 }
 
 impl Key {
@@ -32,20 +54,21 @@ impl Key {
         rules.iter().all(|rule| live(&self.granted, then, rule.window) + cost <= rule.limit)
     }
 
-    pub(crate) fn is_blocked(&self, then: u64, blocked_for: u64) -> bool {
-        live(&self.blocked, then, blocked_for) > 0
+    /// The number of the block that goes on at that time.
+    pub(crate) fn block(&self, then: u64) -> Option<u8> {
+        self.blocks.iter().find(|block| block.start <= then && then < block.end).map(|block| block.number)
     }
 
     /// When anything expires.
-    fn moments(&self, rules: &[Rule], blocked_for: u64) -> impl Iterator<Item = u64> {
+    fn moments(&self, rules: &[Rule]) -> impl Iterator<Item = u64> {
         let ends = self.granted.iter().flat_map(|stamp| rules.iter().map(move |rule| stamp + rule.window));
-        ends.chain(self.blocked.iter().map(move |stamp| stamp + blocked_for))
+        ends.chain(self.blocks.iter().map(|block| block.end))
     }
 
     /// How long until the first time at which nothing is in the way.
-    pub(crate) fn wait(&self, rules: &[Rule], blocked_for: u64, now: u64, cost: usize) -> u64 {
-        let is_free = |then| self.fits(rules, then, cost) && !self.is_blocked(then, blocked_for);
-        let free = self.moments(rules, blocked_for).filter(|&then| then > now && is_free(then));
+    pub(crate) fn wait(&self, rules: &[Rule], now: u64, cost: usize) -> u64 {
+        let is_free = |then| self.fits(rules, then, cost) && self.block(then).is_none();
+        let free = self.moments(rules).filter(|&then| then > now && is_free(then));
         free.min().expect("everything expires") - now
     }
 
@@ -57,7 +80,10 @@ impl Key {
     pub(crate) fn deny(&mut self, now: u64, penalty: Penalty) -> bool {
         let begins = live(&self.denied, now, penalty.within) + 1 >= penalty.denials;
         if begins {
-            self.blocked.push(now)
+            let quiet_for = penalty.growth.map_or(0, |(.., quiet_for)| quiet_for);
+            let last = self.blocks.iter().max_by_key(|block| block.end);
+            let number = last.filter(|last| now - last.end < quiet_for).map_or(1, |last| last.number.saturating_add(1));
+            self.blocks.push(Block { number, start: now, end: now + penalty.length(number) });
         } else {
             self.denied.push(now)
         }
@@ -68,7 +94,8 @@ impl Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     Quota,
-    Penalty,
+    /// With the number of the block.
+    Penalty(u8),
     DenyList,
 }
 
@@ -116,15 +143,15 @@ impl Oracle {
 
     fn look(&self, name: u32, now: u64, cost: usize) -> Answer {
         let key = self.keys.get(&name).cloned().unwrap_or_default();
-        let wait = || key.wait(&self.rules, self.penalty.blocked_for, now, cost);
+        let wait = || key.wait(&self.rules, now, cost);
         if cost == 0 {
             Answer::Charged
         } else if self.barred.contains(&name) {
             Answer::Denied(Why::DenyList, None)
         } else if self.allowed.contains(&name) {
             Answer::Uncharged
-        } else if key.is_blocked(now, self.penalty.blocked_for) {
-            Answer::Denied(Why::Penalty, Some(wait()))
+        } else if let Some(number) = key.block(now) {
+            Answer::Denied(Why::Penalty(number), Some(wait()))
         } else if key.fits(&self.rules, now, cost) {
             Answer::Charged
         } else {
@@ -169,11 +196,11 @@ impl Oracle {
     /// leaves more, and all.
     fn numbers_by(&self, rule: &Rule, name: u32, now: u64, blocks: bool) -> (usize, Option<u64>, Option<u64>) {
         let key = self.keys.get(&name).cloned().unwrap_or_default();
-        let left = |then: u64| match blocks && key.is_blocked(then, self.penalty.blocked_for) {
+        let left = |then: u64| match blocks && key.block(then).is_some() {
             true => 0,
             false => rule.limit - live(&key.granted, then, rule.window),
         };
-        let moments = key.moments(std::slice::from_ref(rule), self.penalty.blocked_for);
+        let moments = key.moments(std::slice::from_ref(rule));
         let moments: Vec<u64> = moments.filter(|&then| then > now).collect();
         let first = |is_so: &dyn Fn(u64) -> bool| {
             let first = moments.iter().copied().filter(|&then| is_so(then)).min();

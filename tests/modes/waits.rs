@@ -11,6 +11,8 @@ use tollgate::{
 
 use tollgate_kit::clocks::CountedClock;
 
+use crate::penalties::{of_library, penalties};
+
 fn ns(ns: u64) -> Duration {
     Duration::from_nanos(ns)
 }
@@ -45,10 +47,7 @@ fn quotas() -> impl Strategy<Value = Vec<Quota>> {
 }
 
 fn penalty() -> impl Strategy<Value = Option<Penalty>> {
-    let penalty = (1_u32..4, 1_u64..60, 1_u64..60);
-    prop::option::of(
-        penalty.prop_map(|(denials, within, blocked_for)| Penalty::new(denials, ns(within), ns(blocked_for))),
-    )
+    prop::option::of(penalties(1..4, || 1_u64..60).prop_map(of_library))
 }
 
 #[derive(Debug, Clone)]

@@ -98,12 +98,17 @@ fn denials_that_no_penalty_can_have_counted_are_a_contradiction() {
     let quota = Quota::per_hour(3);
     let minute = core::time::Duration::from_secs(60);
     let stamps = crate::state::export::Export::Stamps(vec![(1, 1)]);
+    let no_stamps = crate::state::export::Export::Stamps(Vec::new());
     let account = crate::state::export::Export::Account { at: 1, state: 1 };
+    let too_large = crate::state::export::Export::Account { at: 1, state: 1 << 125 };
     for (dimension, key, export, is_possible) in [
         (0, 16, &stamps, true),
         (0, 17, &stamps, true),
         (0, 18, &stamps, false),
         (0, 16, &account, false),
+        (0, 17, &account, true),
+        (0, 17, &too_large, false),
+        (0, 17, &no_stamps, false),
         (1, 16, &stamps, false),
     ] {
         let mut snapshot = Snapshot::from_bytes(&written(quota)).unwrap();
@@ -113,6 +118,24 @@ fn denials_that_no_penalty_can_have_counted_are_a_contradiction() {
         let expected = if is_possible { Ok(()) } else { Err(RestoreError::Contradictory) };
         assert_eq!(restored, expected, "{dimension} {key}");
     }
+}
+
+/// A block without a number is the stamp of a log of one permit.
+#[test]
+fn a_block_that_is_written_as_a_stamp_is_the_first_of_its_key() {
+    let second = core::time::Duration::from_secs(1);
+    let penalty = crate::Penalty::new(1, second, 60 * second);
+    let builder = || Limiter::<u32>::builder(Quota::per_second(1)).penalty(penalty).clock(MockClock::new());
+    let live = builder().build().unwrap();
+    assert!(live.try_acquire(7).is_admitted() && live.try_acquire(7).is_denied());
+    let mut snapshot = live.snapshot();
+    let [(0, blocks)] = &mut snapshot.penalties[..] else { panic!("of one dimension") };
+    let [(_, block)] = &mut blocks[..] else { panic!("of one key") };
+    *block = crate::state::export::Export::Stamps(vec![(5_000_000_000, 1)]);
+    let snapshot = Snapshot::from_bytes(&snapshot.to_bytes()).unwrap();
+    let restored = builder().restore_after(&snapshot, second).unwrap();
+    let denial = restored.peek(7).decision().into_result().unwrap_err();
+    assert_eq!((denial.block(), denial.retry_after()), (Some(1), 54 * second));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod against_oracle;
 mod any;
+mod blocks;
 mod changes;
 mod examples;
 mod lives;

@@ -29,13 +29,7 @@ impl Three {
             let builder =
                 (0..DIMENSIONS).fold(builder, |it, at| it.dimension(at.to_string(), [log(limits[at], WINDOWS[at])]));
             let given = penalties.iter().enumerate().filter_map(|(at, penalty)| Some((at, (*penalty)?)));
-            let nanos = Duration::from_nanos;
-            given
-                .fold(builder, |builder, (at, it)| {
-                    builder.penalty(at, Penalty::new(number(it.denials), nanos(it.within), nanos(it.blocked_for)))
-                })
-                .build()
-                .expect("good")
+            given.fold(builder, |builder, (at, it)| builder.penalty(at, of_library(it))).build().expect("good")
         };
         let (strict, shadow) = (limiter(false), limiter(true));
         let (own, keys, allowed, barred) = (HashMap::new(), HashMap::new(), HashSet::new(), HashSet::new());
@@ -195,13 +189,12 @@ impl Three {
                 assert!(dimensions.contains(&denial.dimension()), "{about}");
             }
             (Told::Denied(ways), Decision::Denied(denial)) => {
-                let any_block = ways.iter().flatten().any(|(is_block, _)| *is_block);
                 let longest = ways.iter().flatten().map(|(_, wait)| *wait).max().expect("in the way");
                 assert_eq!(denial.retry_after(), Duration::from_nanos(longest), "{about}: {ways:?}");
-                let (is_block, wait) = ways[denial.dimension()].expect("it is in the way");
+                let (block, wait) = ways[denial.dimension()].expect("it is in the way");
                 assert_eq!(wait, longest, "{about}: {ways:?}");
-                let reason = if is_block { DenialReason::Penalty } else { DenialReason::Quota };
-                assert_eq!(denial.reason(), reason, "{about}: {ways:?}, {any_block}");
+                let reason = if block.is_some() { DenialReason::Penalty } else { DenialReason::Quota };
+                assert_eq!((denial.reason(), denial.block()), (reason, block), "{about}: {ways:?}");
                 let violated: Vec<usize> = (0..DIMENSIONS).filter(|&at| ways[at].is_some()).collect();
                 assert_eq!(denial.violated().collect::<Vec<_>>(), violated, "{about}: {ways:?}");
             }
@@ -212,12 +205,7 @@ impl Three {
 
 fn penalty() -> impl Strategy<Value = Option<naive::Penalty>> {
     let lengths = || prop_oneof![Just(1_u64), Just(10), Just(35), 1_u64..200];
-    let penalty = (1_usize..4, lengths(), lengths()).prop_map(|(denials, within, blocked_for)| naive::Penalty {
-        denials,
-        within,
-        blocked_for,
-    });
-    prop::option::weighted(0.7, penalty)
+    prop::option::weighted(0.7, penalties(1..4, lengths))
 }
 
 proptest! {

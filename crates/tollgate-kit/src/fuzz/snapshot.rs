@@ -55,7 +55,7 @@ fn own(quota: Quota) -> Quota {
 }
 
 fn penalty() -> Penalty {
-    Penalty::new(2, 10 * SECOND, 20 * SECOND)
+    Penalty::new(2, 10 * SECOND, 20 * SECOND).growing(2, 60 * SECOND, 30 * SECOND)
 }
 
 fn clock() -> MockClock {

@@ -34,10 +34,10 @@ macro_rules! ask {
 }
 
 impl AnyAccount {
-    /// The account of a validated quota. `None` for logs.
+    /// The account of a validated quota. `None` for logs. Blocks are none of a quota.
     pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
         Some(match Plan::new(&[quota], origin, 0) {
-            Plan::Log(_) | Plan::QuantisedLog(_) => return None,
+            Plan::Log(_) | Plan::QuantisedLog(_) | Plan::Blocks(_) => return None,
             Plan::Bucket(bucket) => Self::Bucket(bucket),
             Plan::Queue(queue) => Self::Queue(queue),
             Plan::Window(window) => Self::Window(window),

@@ -21,8 +21,9 @@ impl Policy {
     /// new keys are denied at the cap. Only a `key_cap` that it does not say is left to the program,
     /// and so are keys with quotas of their own.
     ///
-    /// - A penalty with other numbers: denials and blocks count on. A block lasts as long as the new
-    ///   penalty says, from the time at which it began. One that is over does not come back.
+    /// - A penalty with other numbers: denials and blocks count on. A block keeps its number, and lasts
+    ///   as long as the new penalty says, from the time at which it began. One that is over does not
+    ///   come back.
     /// - A penalty that is gone: no key is blocked from now on. If it comes back, keys are blocked
     ///   for what is left of their blocks.
     ///

@@ -141,6 +141,12 @@ pub enum PolicyProblem {
         /// The word in the file.
         word: String,
     },
+    /// A penalty has some of `factor`, `longest` and `quiet_for`, by which its blocks grow, and lacks
+    /// this one.
+    GrowthLacks {
+        /// The field.
+        field: &'static str,
+    },
     /// The file has `shadow` and `enforced_percent`.
     ShadowAndPercentage,
     /// A dimension has an empty name.
@@ -245,6 +251,9 @@ impl fmt::Display for PolicyProblem {
                 "`zone` is for windows of the calendar: write \"day\", \"week\" or \"month\" as `per`, or remove it",
             ),
             Self::UnknownAtKeyCap { word } => write!(f, "`at_key_cap` is {word:?}: write \"deny\" or \"admit\""),
+            Self::GrowthLacks { field } => {
+                write!(f, "the blocks of a penalty grow by `factor`, `longest` and `quiet_for` together: add `{field}`")
+            }
             Self::ShadowAndPercentage => f.write_str(
                 "`shadow` and `enforced_percent` are both there: remove `shadow`, or write `enforced_percent = 0` for \
                  shadow mode",

@@ -78,7 +78,7 @@
 //! | `tier` | [other quotas](#tiers) for some requests; optional |
 //! | `tier_by` | the field whose value names a tier; optional |
 //! | `shadow` | whether requests pass that only such dimensions deny: `true` or `false` (default) |
-//! | `penalty` | `denials`, `within` and `blocked_for` of a [`Penalty`](tollgate::Penalty); optional |
+//! | `penalty` | `denials`, `within` and `blocked_for` of a [`Penalty`](tollgate::Penalty); with `factor`, `longest` and `quiet_for` its blocks [grow](tollgate::Penalty::growing); optional |
 //!
 //! A field of `key` is `client`, `method`, `path`, `host`, `header.` with the name of a header field, or
 //! any other name, such as `user`. Several fields form one key. Layers find the first five kinds in

@@ -537,6 +537,10 @@ impl fmt::Display for Policy {
                 let [within, blocked_for] = [penalty.within(), penalty.blocked_for()].map(format_duration);
                 writeln!(f, "\n[dimension.penalty]\ndenials = {}", penalty.denials())?;
                 writeln!(f, "within = \"{within}\"\nblocked_for = \"{blocked_for}\"")?;
+                if let Some((factor, longest, quiet_for)) = penalty.growth() {
+                    let [longest, quiet_for] = [longest, quiet_for].map(format_duration);
+                    writeln!(f, "factor = {factor}\nlongest = \"{longest}\"\nquiet_for = \"{quiet_for}\"")?;
+                }
             }
             write_quotas(f, "dimension", quotas)?;
             for PolicyTier { name, matches, quotas } in tiers {

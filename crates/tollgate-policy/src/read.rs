@@ -55,6 +55,10 @@ struct FilePenalty {
     denials: u32,
     within: Spanned<DurationText>,
     blocked_for: Spanned<DurationText>,
+    // All three or none.
+    factor: Option<u32>,
+    longest: Option<Spanned<DurationText>>,
+    quiet_for: Option<Spanned<DurationText>>,
 }
 
 fn dimension_of(dimension: &Spanned<FileDimension>, lists: ReadList<'_>) -> Result<Dimension, Placed> {
@@ -79,8 +83,14 @@ fn dimension_of(dimension: &Spanned<FileDimension>, lists: ReadList<'_>) -> Resu
 }
 
 fn penalty_of(spanned: &Spanned<FilePenalty>) -> Result<Penalty, Placed> {
-    let FilePenalty { denials, within, blocked_for } = spanned.get_ref();
-    let penalty = Penalty::new(*denials, duration("within", within)?, duration("blocked_for", blocked_for)?);
+    let FilePenalty { denials, within, blocked_for, factor, longest, quiet_for } = spanned.get_ref();
+    let mut penalty = Penalty::new(*denials, duration("within", within)?, duration("blocked_for", blocked_for)?);
+    if factor.is_some() || longest.is_some() || quiet_for.is_some() {
+        let lacks = |field| at(spanned, PolicyProblem::GrowthLacks { field });
+        let longest = duration("longest", longest.as_ref().ok_or_else(|| lacks("longest"))?)?;
+        let quiet_for = duration("quiet_for", quiet_for.as_ref().ok_or_else(|| lacks("quiet_for"))?)?;
+        penalty = penalty.growing(factor.ok_or_else(|| lacks("factor"))?, longest, quiet_for);
+    }
     penalty.validate().map_err(|error| at(spanned, BuildError::from(error)))?;
     Ok(penalty)
 }

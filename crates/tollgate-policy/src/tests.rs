@@ -427,6 +427,41 @@ fn a_dimension_can_have_a_penalty() {
     assert!(words(&text.replace("blocked_for = \"600s\"\n", ""), 4).contains("blocked_for"));
 }
 
+#[test]
+fn the_blocks_of_a_penalty_can_grow() {
+    let growth = "factor = 3\nlongest = \"1h\"\nquiet_for = \"1d\"\n";
+    let penalty = format!("[dimension.penalty]\ndenials = 1\nwithin = \"1m\"\nblocked_for = \"10m\"\n{growth}");
+    let text = format!("[[dimension]]\nname = \"a\"\nquota = [{{ limit = 1, per = \"60s\" }}]\n{penalty}");
+    let policy = Policy::from_toml(&text).unwrap();
+    let (minute, hour) = (60 * SECOND, 3600 * SECOND);
+    let expected = Penalty::new(1, minute, 10 * minute).growing(3, hour, 24 * hour);
+    assert_eq!(policy.dimensions()[0].penalty(), Some(expected));
+    assert_eq!(policy.to_string().parse(), Ok(policy.clone()));
+    assert!(policy.to_string().contains(growth), "{policy}");
+    let limiter = policy.builder::<[String]>().unwrap().clock(MockClock::new()).build().unwrap();
+    for (number, wait) in [(1, 10 * minute), (2, 30 * minute), (3, hour), (4, hour)] {
+        assert!(limiter.try_acquire(["alice"]).unwrap().is_admitted());
+        let denial = limiter.try_acquire(["alice"]).unwrap().into_result().unwrap_err();
+        assert_eq!((denial.block(), denial.retry_after()), (Some(number), wait));
+        limiter.clock().advance(wait);
+    }
+
+    for field in ["factor", "longest", "quiet_for"] {
+        let lacking: String =
+            text.lines().filter(|line| !line.starts_with(field)).flat_map(|line| [line, "\n"]).collect();
+        assert_eq!(refused(&lacking), (4, 1, PolicyProblem::GrowthLacks { field }));
+        let error = Policy::from_toml(&lacking).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("add `{field}`")), "{error}");
+    }
+    let zero = refused(&text.replace("factor = 3", "factor = 0"));
+    assert_eq!(zero, (4, 1, BuildError::Penalty(PenaltyError::ZeroFactor).into()));
+    let short = PenaltyError::LongestTooShort { blocked_for: 10 * minute };
+    assert_eq!(refused(&text.replace("\"1h\"", "\"1m\"")), (4, 1, BuildError::Penalty(short).into()));
+    let month = refused(&text.replace("\"1d\"", "\"1mo\""));
+    assert_eq!(month.0, 10);
+    assert!(matches!(month.2, PolicyProblem::Duration { field: "quiet_for", .. }), "{month:?}");
+}
+
 fn two(user: &str, address: &str) -> Policy {
     let text = format!(
         "[[dimension]]\nname = \"user\"\nquota = [{user}]\n[[dimension]]\nname = \"address\"\nquota = [{address}]"

@@ -85,6 +85,34 @@ fn a_penalty_comes_and_changes_and_goes_in_use() {
 }
 
 #[test]
+fn the_growth_of_a_penalty_comes_and_changes_and_goes_in_use() {
+    let minute = Duration::from_secs(60);
+    let of = |growth: &str| {
+        let penalty = PENALTY.replace("denials = 2", "denials = 1").replace("\"1h\" }", &format!("\"10m\"{growth} }}"));
+        policy("", &penalty, 1)
+    };
+    let growing = |factor: u32| of(&format!(", factor = {factor}, longest = \"1d\", quiet_for = \"1d\""));
+    let limiter = limiter(&of(""));
+    let block = || {
+        let denial = limiter.peek((1, 1)).unwrap().decision().into_result().err()?;
+        Some((denial.block(), denial.retry_after()))
+    };
+    assert_eq!(ask(&limiter, (1, 1), 2), [COUNTED, BLOCKED]);
+    growing(2).apply(&limiter).unwrap();
+    assert_eq!(block(), Some((Some(1), 10 * minute)), "the first is as long");
+    limiter.clock().advance(10 * minute);
+    assert_eq!(ask(&limiter, (1, 1), 2), [COUNTED, BLOCKED]);
+    assert_eq!(block(), Some((Some(2), 20 * minute)));
+    growing(5).apply(&limiter).unwrap();
+    assert_eq!(block(), Some((Some(2), 50 * minute)));
+    of("").apply(&limiter).unwrap();
+    assert_eq!(block(), Some((Some(2), 10 * minute)));
+    limiter.clock().advance(10 * minute);
+    assert_eq!(ask(&limiter, (1, 1), 2), [COUNTED, BLOCKED]);
+    assert_eq!(block(), Some((Some(1), 10 * minute)));
+}
+
+#[test]
 fn the_answer_at_the_cap_changes_in_use() {
     let with = |answer: &str| policy(&format!("key_cap = 2\n{answer}"), "", 5);
     let limiter = limiter(&with(""));

@@ -8,7 +8,7 @@ use tollgate::{JointLimiter, MockClock};
 use tollgate_policy::{Asked, Key, Policy, RequestLimiter, Value};
 
 /// The policies that a test plays.
-const PLAYED: [&str; 10] = [
+const PLAYED: [&str; 11] = [
     "ai-gateway",
     "api-tiers",
     "behind-cdn",
@@ -16,6 +16,7 @@ const PLAYED: [&str; 10] = [
     "endpoint-off",
     "internal-networks",
     "login",
+    "scanners",
     "shadow",
     "tenants",
     "webhooks",
@@ -137,6 +138,26 @@ fn log_ins_are_few_for_a_client_and_for_an_account() {
     assert_eq!(log_in("192.0.2.1", "carol"), '-', "blocked");
     play.after(3_600);
     assert_eq!(log_in("192.0.2.1", "carol"), '+');
+}
+
+#[test]
+fn a_scanner_is_blocked_for_longer_each_time() {
+    let play = Play::of("scanners");
+    let guess: Fields<'_> = &[("client", "192.0.2.1"), ("path", "/admin/setup")];
+    // Twenty of a minute, and ten denials.
+    let guesses = |many: usize| play.admits(many, guess);
+    for minutes in [5, 20, 80, 320, 1_280, 1_440, 1_440] {
+        assert_eq!(guesses(40), 20);
+        play.after(minutes * 60 - 1);
+        assert_eq!(guesses(1), 0, "blocked for {minutes} minutes");
+        play.after(1);
+    }
+    assert_eq!(play.admits(5, &[("client", "192.0.2.1"), ("path", "/")]), 5, "not what it looks for");
+    // After a quiet week a block is the first again.
+    play.after(7 * 86_400);
+    assert_eq!(guesses(40), 20);
+    play.after(300);
+    assert_eq!(guesses(1), 1);
 }
 
 #[test]

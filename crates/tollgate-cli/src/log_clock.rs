@@ -29,7 +29,9 @@ impl Pause {
     }
 
     pub(crate) fn of_penalty(penalty: &Penalty) -> Self {
-        Self { longest: nanos(penalty.within().max(penalty.blocked_for())), period: 1 }
+        // A block that counts towards the length of the next one does so until the key has been quiet.
+        let block = penalty.growth().map_or(penalty.blocked_for(), |(_, longest, quiet)| longest.saturating_add(quiet));
+        Self { longest: nanos(penalty.within().max(block)), period: 1 }
     }
 }
 

@@ -304,7 +304,10 @@ pub(crate) fn quota_in_words(quota: &Quota) -> String {
 /// The penalty as the report calls it.
 pub(crate) fn penalty_in_words(penalty: &Penalty) -> String {
     let (denials, within) = (human(penalty.denials().into()), length_of(penalty.within()));
-    format!("blocked for {} by {denials} denials within {within}", length_of(penalty.blocked_for()))
+    let first = format!("blocked for {} by {denials} denials within {within}", length_of(penalty.blocked_for()));
+    let Some((factor, longest, quiet)) = penalty.growth() else { return first };
+    let (factor, longest, quiet) = (human(factor.into()), length_of(longest), length_of(quiet));
+    format!("{first}; each block {factor} times as long as the last, up to {longest}, until not blocked for {quiet}")
 }
 
 fn length_of(duration: Duration) -> String {

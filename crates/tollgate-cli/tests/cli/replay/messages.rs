@@ -248,7 +248,24 @@ fn the_formats_of_logs_and_of_reports_are_not_mixed_up() {
 
 #[test]
 fn a_duration_has_a_unit_in_every_option() {
-    let cases: [&[&str]; 8] = [
+    let penalty = [
+        "replay",
+        "--limit",
+        "1",
+        "--per",
+        "1s",
+        "--penalty-denials",
+        "3",
+        "--penalty-within",
+        "1m",
+        "--penalty-for",
+        "1h",
+    ];
+    let longest = ["--penalty-factor", "2", "--penalty-longest", "30", "--penalty-quiet", "1d"];
+    let quiet = ["--penalty-factor", "2", "--penalty-longest", "1d", "--penalty-quiet", "30"];
+    let cases: [&[&str]; 10] = [
+        &[penalty.as_slice(), &longest].concat(),
+        &[penalty.as_slice(), &quiet].concat(),
         &["replay", "--limit", "1", "--per", "30"],
         &["replay", "--limit", "1", "--window", "30"],
         &["replay", "--algorithm", "leaky-queue", "--leak", "1", "--per", "1s", "--max-delay", "30"],

@@ -83,6 +83,88 @@ fn penalties_are_those_of_their_definition() {
     assert!(report.contains("blocked by the penalty"), "{report}");
 }
 
+/// Whether each request is admitted, and how many are denied by a block, by the definition of a penalty
+/// that grows, in whole seconds: ten in ten seconds, and a block for each denial.
+fn with_growth(first: u64, factor: u64, longest: u64, quiet: u64) -> (String, u64) {
+    // Of a key the times that were granted, and the length and the end of its last block.
+    let mut of_key: HashMap<String, (Vec<u64>, (u64, u64))> = HashMap::new();
+    let (mut digits, mut blocked) = (String::new(), 0);
+    for (key, now) in sample() {
+        let (granted, last) = of_key.entry(key).or_default();
+        if now >= last.1 && granted.iter().filter(|stamp| **stamp + 10 > now).count() < 10 {
+            granted.push(now);
+            digits.push('1');
+            continue;
+        }
+        blocked += 1;
+        digits.push('0');
+        if now >= last.1 {
+            let is_next = last.0 > 0 && now < last.1 + quiet;
+            let length = if is_next { longest.min(last.0 * factor) } else { first };
+            *last = (length, now + length);
+        }
+    }
+    (digits, blocked)
+}
+
+#[test]
+fn penalties_that_grow_are_those_of_their_definition() {
+    let scratch = Scratch::new("penalty-growth");
+    let file = scratch.file("decisions.csv");
+    let fixed = with_growth(5, 1, 5, 1);
+    for (first, factor, longest, quiet) in [(5, 2, 3600, 7200), (5, 3, 60, 30), (1, 10, 86_400, 600)] {
+        let [of_first, of_longest, of_quiet] = [first, longest, quiet].map(|seconds| format!("{seconds}s"));
+        let n = factor.to_string();
+        let limit = ["--limit", "10", "--per", "10s", "--format", "json", "--decisions", &file, SAMPLE];
+        let penalty = ["--penalty-denials", "1", "--penalty-within", "1s", "--penalty-for", &of_first];
+        let growth = ["--penalty-factor", &n, "--penalty-longest", &of_longest, "--penalty-quiet", &of_quiet];
+        let output = replay(&[limit.as_slice(), &penalty, &growth].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let (expected, blocked) = with_growth(first, factor, longest, quiet);
+        let digits = || {
+            let mut rows = csv::Reader::from_path(&file).unwrap();
+            rows.records().map(|row| row.unwrap()[2].to_owned()).collect::<String>()
+        };
+        assert_eq!(digits(), expected, "{growth:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["dimensions"][0]["denied_by_penalty"], blocked, "{growth:?}");
+        assert!(blocked > fixed.1 || first < 5, "{growth:?}: it shows");
+        // A policy file says the same.
+        let policy = format!(
+            "[[dimension]]\nname = \"client\"\nquota = [{{ limit = 10, per = \"10s\" }}]\n\
+             [dimension.penalty]\ndenials = 1\nwithin = \"1s\"\nblocked_for = \"{of_first}\"\n\
+             factor = {n}\nlongest = \"{of_longest}\"\nquiet_for = \"{of_quiet}\"\n"
+        );
+        let policy = scratch.with("policy.toml", &policy);
+        let output = replay(&["--policy", &policy, "--format", "json", "--decisions", &file, SAMPLE]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(digits(), expected, "{growth:?}");
+    }
+    let penalty = ["--penalty-denials", "5", "--penalty-within", "1m", "--penalty-for", "10m"];
+    let growth = ["--penalty-factor", "2", "--penalty-longest", "1d", "--penalty-quiet", "7d"];
+    let report = replay(&[["--limit", "10", "--per", "10s", SAMPLE].as_slice(), &penalty, &growth].concat());
+    let words = "10 per 10s for each client; blocked for 10m by 5 denials within 1m; each\nblock 2 times as long as \
+                 the last, up to 1d, until not blocked for 7d\n";
+    assert!(text(&report.stdout).starts_with(words), "{}", text(&report.stdout));
+}
+
+/// Between blocks that count towards each other, nothing else is remembered.
+#[test]
+fn a_pause_ends_no_quiet_time_early() {
+    let scratch = Scratch::new("penalty-quiet");
+    let file = scratch.file("decisions.csv");
+    for (again, wait) in [(3600 + 86_399, "7200000000000"), (3600 + 86_400, "3600000000000")] {
+        let log = scratch.with("log.csv", format!("time,client\n0,a\n0,a\n{again},a\n{again},a\n"));
+        let penalty = ["--penalty-denials", "1", "--penalty-within", "1s", "--penalty-for", "1h"];
+        let growth = ["--penalty-factor", "2", "--penalty-longest", "4h", "--penalty-quiet", "1d"];
+        let limit = ["--limit", "1", "--per", "1s", "--decisions", &file, &log];
+        assert!(replay(&[limit.as_slice(), &penalty, &growth].concat()).status.success());
+        let mut rows = csv::Reader::from_path(&file).unwrap();
+        let waits: Vec<String> = rows.records().map(|row| row.unwrap()[3].to_owned()).collect();
+        assert_eq!(waits, ["0", "3600000000000", "0", wait], "{again}");
+    }
+}
+
 #[test]
 fn a_pause_ends_no_penalty_early() {
     let scratch = Scratch::new("penalty-pause");
@@ -127,7 +209,14 @@ fn refused_requests_count_if_that_is_asked_for() {
 fn options_that_do_not_go_together_are_refused() {
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/sample/policy.toml");
     let limit = ["--limit", "1", "--per", "1s"];
-    let cases: [(&[&str], &[&str], &str); 6] = [
+    let fixed = ["--penalty-denials", "1", "--penalty-within", "1s", "--penalty-for", "1m"];
+    let growth = ["--penalty-factor", "2", "--penalty-longest", "1s", "--penalty-quiet", "1d"];
+    let all = [fixed, growth].concat();
+    let cases: [(&[&str], &[&str], &str); 10] = [
+        (&limit, &growth, "--penalty-denials"),
+        (&limit, &all[..8], "--penalty-longest"),
+        (&limit, &[&fixed[..], &growth[2..]].concat(), "--penalty-factor"),
+        (&limit, &all, "the longest block of a penalty is shorter than the first: give at least 60s"),
         (&limit, &["--penalty-denials", "1"], "--penalty-within"),
         (&limit, &["--penalty-for", "1s"], "--penalty-denials"),
         (

@@ -41,10 +41,9 @@ const EXPECTED_KEYS: usize = if cfg!(tollgate_loom) { 8 } else { 0 };
 ///   has the reason [`DenialReason::Penalty`](crate::DenialReason::Penalty), and its wait is that
 ///   of the block. A denial at `s` counts until just before `s + within`.
 /// - **How long it lasts**: exactly `blocked_for`, unless blocks [grow](Self::growing). Requests do
-///   not prolong it. Until then all
-///   requests of the key are denied. Their [`retry_after`](crate::Denial::retry_after) is the rest
-///   of the block, or the wait of the quota if that is longer. If the wait for a place at the key
-///   cap is as long, that is the reason.
+///   not prolong it. Until then all requests of the key are denied. Their
+///   [`retry_after`](crate::Denial::retry_after) is the rest of the block, or the wait of the quota
+///   if that is longer. If the wait for a place at the key cap is as long, that is the reason.
 /// - **Afterwards**: the denial that began the block does not count towards the next block. The
 ///   denials before it do, until they are `within` old. With `blocked_for` at least as long as
 ///   `within`, none counts any more when the block ends. With a shorter block, one more denial can

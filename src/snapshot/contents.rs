@@ -25,8 +25,8 @@ use crate::texts::{texts, wraps};
 ///   quotas that were in force.
 /// - **[Quotas of single keys](crate::Limiter::set_quotas_of)** are in it, and in force after the
 ///   restore. Build the limiter with [`keys_with_quotas`](crate::LimiterBuilder::keys_with_quotas).
-/// - **[Penalties](crate::Penalty)**: it has the blocks and the denials that count towards one.
-///   They are left out if the restored limiter has no penalty.
+/// - **[Penalties](crate::Penalty)**: it has the blocks with their numbers, and the denials that
+///   count towards one. They are left out if the restored limiter has no penalty.
 /// - **Lists** of [allowed](crate::Limiter::allow) and [denied](crate::Limiter::deny) keys are
 ///   settings of the service and not in it: list the keys again after the restore.
 ///

@@ -151,7 +151,9 @@ const FEATURES: [Feature; 19] = [
                           quota = [{ limit = 1, per = \"10m\" }]\n";
     }),
     ("a penalty", |it| {
-        it.fields += "penalty = { denials = 2, within = \"5m\", blocked_for = \"7m\" }\n";
+        // Seven minutes, then 21, and then half an hour.
+        it.fields += "penalty = { denials = 2, within = \"5m\", blocked_for = \"7m\", factor = 3, longest = \"30m\", \
+                      quiet_for = \"1h\" }\n";
     }),
 ];
 

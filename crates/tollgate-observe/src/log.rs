@@ -13,8 +13,8 @@ use crate::outcome::{Outcome, reason_name};
 /// - **DEBUG**: an event for each request that is denied, that shadow mode admits in its place, or
 ///   whose cost is above the limit. Its fields are `policy`, `result` (`quota`, `key_cap`,
 ///   `penalty`, `deny_list`, `overruled` or `cost`) and `cost`; of a denial also `reason`,
-///   `dimension`, `quota`, `retry_after` in seconds and, if [asked for](Self::key_hash), `key`: a
-///   hash.
+///   `dimension`, `quota`, `retry_after` in seconds, `block`, the [number](Denial::block) of a block,
+///   and, if [asked for](Self::key_hash), `key`: a hash.
 /// - **WARN**: a summary, at most one a second, with `policy` and the numbers of requests since the
 ///   last one that were `denied`, `overruled`, and of a `cost` above the limit. The first denial is
 ///   told at once.
@@ -135,6 +135,7 @@ impl<C: Clock> LogObserver<C> {
             dimension = place.and_then(|place| seen.dimension(place)),
             quota = seen.quota().map(Quota::to_string),
             retry_after = denial.and_then(seconds),
+            block = denial.and_then(|denial| denial.block()),
             key = place.and_then(|place| self.hash_of(seen, place)),
             "request over the limit"
         );

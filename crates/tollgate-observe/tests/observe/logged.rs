@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use tollgate::{JointLimiter, Limiter, MockClock, Quota};
+use tollgate::{JointLimiter, Limiter, MockClock, Penalty, Quota};
 use tollgate_observe::LogObserver;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -98,6 +98,23 @@ fn a_denial_is_told_with_its_quota_and_no_key() {
     let key = &told[0].0["key"];
     assert!(key.len() == 32 && key.chars().all(|digit| digit.is_ascii_hexdigit()), "{key}");
     assert!(!format!("{told:?}").contains("alice") && !format!("{told:?}").contains("acme"));
+}
+
+#[test]
+fn a_denial_by_a_penalty_is_told_with_the_number_of_the_block() {
+    let log = Log::new(LevelFilter::DEBUG);
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let (second, clock) = (Duration::from_secs(1), MockClock::new());
+    let penalty = Penalty::new(2, second, 10 * second).growing(3, 60 * second, 60 * second);
+    let builder = Limiter::<str>::builder(Quota::new(1, second)).penalty(penalty).observer(LogObserver::new("login"));
+    let limiter = builder.clock(clock.clone()).build().unwrap();
+    for _ in 0..2 {
+        let _ = [(); 3].map(|()| limiter.try_acquire("alice"));
+        clock.advance(10 * second);
+    }
+    let told: Vec<String> =
+        log.take(Level::DEBUG).iter().map(|event| event.all(["reason", "retry_after", "block"])).collect();
+    assert_eq!(told, ["quota 1.0 -", "penalty 10.0 1", "quota 1.0 -", "penalty 30.0 2"]);
 }
 
 #[test]

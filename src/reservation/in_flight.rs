@@ -72,6 +72,24 @@ impl<P: Deref<Target: Lender>> InFlight<P> {
     pub const fn admission(&self) -> Admission {
         self.admission
     }
+
+    /// Whether the request counts in a concurrency limit. It does not where none is asked, for an
+    /// allowed key, at the key cap, and where shadow mode has admitted it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let streams = DirectLimiter::new(Quota::concurrent(2))?;
+    /// assert!(streams.try_enter()?.counts());
+    /// let calls = DirectLimiter::new(Quota::new(2, Duration::from_secs(60)))?;
+    /// assert!(!calls.try_enter()?.counts());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn counts(&self) -> bool {
+        !matches!(self.entries, Entries::None)
+    }
 }
 
 impl<P: Deref<Target: Lender>> Drop for InFlight<P> {

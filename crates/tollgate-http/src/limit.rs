@@ -168,8 +168,10 @@ impl<'a> ServiceLimit<'a> {
         let mut digits = itoa::Buffer::new();
         out.extend_from_slice(self.policy.item().as_bytes());
         out.extend_from_slice(digits.format(self.remaining).as_bytes());
-        out.extend_from_slice(b";t=");
-        out.extend_from_slice(digits.format(self.reset).as_bytes());
+        if self.policy.has_window() {
+            out.extend_from_slice(b";t=");
+            out.extend_from_slice(digits.format(self.reset).as_bytes());
+        }
     }
 
     /// Writes the item of `RateLimit`. Allocates nothing itself.
@@ -181,8 +183,10 @@ impl<'a> ServiceLimit<'a> {
         let mut digits = itoa::Buffer::new();
         out.write_str(self.policy.item())?;
         out.write_str(digits.format(self.remaining))?;
-        out.write_str(";t=")?;
-        out.write_str(digits.format(self.reset))?;
+        if self.policy.has_window() {
+            out.write_str(";t=")?;
+            out.write_str(digits.format(self.reset))?;
+        }
         if let Some(hash) = self.partition {
             out.write_str(";pk=:")?;
             write_base64(hash, out)?;

@@ -4,7 +4,7 @@ use core::fmt;
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use tollgate::Quota;
+use tollgate::{Algorithm, Quota};
 
 use crate::seconds;
 
@@ -72,19 +72,35 @@ impl Policy {
     }
 
     /// The policy of one of a limiter's quotas: its [limit](Quota::limit) in its
-    /// [window](Quota::window).
+    /// [window](Quota::window). That of a [concurrency limit](Quota::concurrent) has no window, and
+    /// counts [requests at the same time](QuotaUnit::ConcurrentRequests).
+    ///
+    /// ```
+    /// use tollgate::Quota;
+    /// use tollgate_http::Policy;
+    ///
+    /// let streams = Policy::of("streams", &Quota::concurrent(4))?;
+    /// assert_eq!(streams.to_string(), r#""streams";q=4;qu="concurrent-requests""#);
+    /// # Ok::<(), tollgate_http::PolicyError>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// As [`new`](Self::new).
     pub fn of(name: &str, quota: &Quota) -> Result<Self, PolicyError> {
+        if quota.algorithm() == Algorithm::Concurrency {
+            // It has no window.
+            let policy = Self::new(name, quota.limit(), Duration::from_secs(1))?;
+            return Ok(Self { window: 0, unit: QuotaUnit::ConcurrentRequests, ..policy });
+        }
         Self::new(name, quota.limit(), quota.window())
     }
 
-    /// The same policy in another unit (`qu`); [`QuotaUnit::Requests`] by default.
+    /// The same policy in another unit (`qu`); [`QuotaUnit::Requests`] by default. A concurrency limit
+    /// has requests at the same time in any case.
     #[must_use]
     pub fn unit(self, unit: QuotaUnit) -> Self {
-        Self { unit, ..self }
+        if self.has_window() { Self { unit, ..self } } else { self }
     }
 
     /// The name.
@@ -99,7 +115,12 @@ impl Policy {
         self.quota
     }
 
-    /// The window, in whole seconds.
+    /// Whether permits are counted in a window.
+    pub(crate) const fn has_window(&self) -> bool {
+        self.window > 0
+    }
+
+    /// The window, in whole seconds; 0 for a concurrency limit, which has none.
     #[must_use]
     pub const fn window(&self) -> u32 {
         self.window
@@ -125,7 +146,7 @@ impl fmt::Display for Policy {
             QuotaUnit::ContentBytes => f.write_str(";qu=\"content-bytes\"")?,
             QuotaUnit::ConcurrentRequests => f.write_str(";qu=\"concurrent-requests\"")?,
         }
-        write!(f, ";w={}", self.window)
+        if self.has_window() { write!(f, ";w={}", self.window) } else { Ok(()) }
     }
 }
 

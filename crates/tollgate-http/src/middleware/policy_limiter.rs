@@ -57,7 +57,7 @@ impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dime
 
     fn settle(&self, receipt: Receipt, actual: u32) {
         if let Some(limiter) = self.in_process() {
-            sealed::Ask::<K>::settle(limiter, receipt, actual);
+            sealed::Ask::<K>::settle(&**limiter, receipt, actual);
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) enum RunError {
     Policy { path: String, error: Box<PolicyError> },
     /// The policy file can't be read.
     PolicyUnread(Box<LoadError>),
+    /// Requests in flight are counted, and no log tells when its requests have ended.
+    InFlight { what: String },
     /// A file to be written is one of those to be read.
     WouldOverwriteInput { option: &'static str, path: PathBuf },
     /// Not one event came out of all the input.
@@ -82,6 +84,7 @@ impl RunError {
             Self::Limit(_)
             | Self::Options(_)
             | Self::Policy { .. }
+            | Self::InFlight { .. }
             | Self::WouldOverwriteInput { .. }
             | Self::WrongEnding { .. } => ExitCode::from(2),
             _ => ExitCode::FAILURE,
@@ -109,6 +112,12 @@ impl fmt::Display for RunError {
             Self::PolicyUnread(error) => {
                 write!(f, "the policy {} {}", harmless(&error.path().display().to_string()), unread(error))
             }
+            Self::InFlight { what } => write!(
+                f,
+                "{}: a log does not tell when its requests have ended, so that requests in flight can't be counted: leave \
+                 the concurrency limit out, and replay the other limits",
+                harmless(what)
+            ),
             Self::WouldOverwriteInput { option, path } => {
                 write!(f, "{option} {} would overwrite a file that is being read: name another file", path.display())
             }

@@ -1,5 +1,6 @@
 //! Requests in flight: acquired, released, and over in time.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
@@ -64,7 +65,8 @@ fn a_request_is_in_flight_until_it_is_released() {
     assert_eq!(token(&served.acquire(r#"{"keys": {"user": "bob"}}"#)).len(), 32);
     assert_eq!(served.metric("tollgate_in_flight"), 3);
 
-    assert_eq!(release(&served, &tokens[0]), 200);
+    let released = release_as(&served, &format!("{{\"token\": \"{}\"}}", tokens[0]));
+    assert_eq!((released.status, released.field("cache-control")), (200, Some("no-store")));
     let third = token(&ask());
     assert_eq!(ask().status, 429);
     // It ends nothing twice.
@@ -196,6 +198,36 @@ fn a_request_that_counts_in_no_limit_has_no_token() {
     }
     let rule = format!("[[rule]]\nmatch = {{ user = \"alice\" }}\naction = \"admit\"\n{EXPORTS}");
     assert_eq!(Running::of(&rule).acquire(ALICE).body, "{\"admitted\":true}\n");
+}
+
+/// Clients count for themselves how many of them have a token.
+#[test]
+fn no_more_clients_than_the_limit_have_a_token_at_any_instant() {
+    const LIMIT: u32 = 2;
+    let served = Running::of("[[dimension]]\nname = \"user\"\nquota = [{ algorithm = \"concurrency\", limit = 2 }]");
+    let within = AtomicU32::new(0);
+    let work = || {
+        let rounds = (0..50).filter(|_| {
+            let answer = served.acquire(ALICE);
+            if answer.status == 429 {
+                return false;
+            }
+            let token = token(&answer);
+            assert!(within.fetch_add(1, Ordering::SeqCst) < LIMIT, "too many have a token");
+            within.fetch_sub(1, Ordering::SeqCst);
+            assert_eq!(release(&served, &token), 200);
+            true
+        });
+        rounds.count()
+    };
+    let admitted: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(admitted > 0);
+    assert_eq!(served.metric("tollgate_in_flight"), 0);
+    let held = [(); 2].map(|()| token(&served.acquire(ALICE)));
+    assert_eq!((held.len(), served.acquire(ALICE).status), (2, 429), "none is lost, and none is left");
 }
 
 /// nginx and Envoy do not tell the end of a request.

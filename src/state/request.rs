@@ -226,6 +226,8 @@ pub(crate) enum RequestKind {
     Acquire,
     /// Grants, now or ahead.
     Reserve,
+    /// Grants if possible, to a request that has been admitted before: it may be in flight.
+    More,
     /// Grants nothing, because something else denies the request. It counts, if refused requests do.
     Refused,
 }
@@ -234,6 +236,10 @@ impl Request {
     #[inline(always)]
     pub(crate) const fn acquire(cost: u32) -> Self {
         Self { cost, kind: RequestKind::Acquire, within: 0, peeks: false, enters: false }
+    }
+
+    pub(crate) const fn more(cost: u32) -> Self {
+        Self { kind: RequestKind::More, ..Self::acquire(cost) }
     }
 
     pub(crate) const fn reserve(cost: u32, within: u64) -> Self {

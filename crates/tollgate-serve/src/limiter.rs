@@ -15,7 +15,7 @@ pub(crate) type InProcess = JointLimiter<[Key], AnyClock>;
 /// The limiter, if it decides in process.
 #[cfg(feature = "redis")]
 pub(crate) fn in_process(limiter: &Limiter) -> Option<&InProcess> {
-    limiter.in_process()
+    limiter.in_process().map(|limiter| &**limiter)
 }
 #[cfg(not(feature = "redis"))]
 pub(crate) fn in_process(limiter: &Limiter) -> Option<&InProcess> {

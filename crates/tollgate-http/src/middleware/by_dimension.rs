@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::gate::joint::JointKey;
-use super::gate::{AskedWith, Granted, Item, Refusal, Request, Tell, Verdict};
+use super::gate::{AskedWith, Granted, Item, Kind, Refusal, Request, Tell, Verdict};
 use super::limits::Limits;
 use super::prepared::Prepared;
 use super::values::FieldValue;
@@ -77,7 +77,8 @@ impl<L, V: FieldValue> Limits<L, V> {
     where
         L: AskedWith<K>,
     {
-        let request = Request { cost, refundable: false, is_peek, tell: Tell::All };
+        let kind = if is_peek { Kind::Peek } else { Kind::AtOnce };
+        let request = Request { cost, refundable: false, kind, tell: Tell::All };
         let limiter = self.limiter();
         let verdict = match limiter.later(keys, request) {
             Some(later) => later.await,

@@ -573,8 +573,8 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.decide_observed(fingerprints, request, charges, Some(&shown))
     }
 
-    /// Takes more permits for a request that may be in flight: it needs no place in a concurrency
-    /// limit. The layers for HTTP call it.
+    /// Takes more permits, now or not at all, for a request that may be in flight: it needs no place in a
+    /// concurrency limit. The layers for HTTP call it.
     ///
     /// # Errors
     ///

@@ -135,6 +135,21 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
     }
 }
 
+impl<L: Lender> Reservation<&L> {
+    /// As [`enter`](Self::enter), for a guard that holds this `Arc` of the limiter.
+    ///
+    /// # Panics
+    ///
+    /// If it is another limiter.
+    #[doc(hidden)]
+    pub fn enter_owned(self, limiter: &Arc<L>) -> (InFlight<Arc<L>>, Receipt) {
+        assert!(core::ptr::eq(self.limiter, Arc::as_ptr(limiter)), "the reservation is of another limiter");
+        let (mut lent, receipt) = self.enter();
+        let entries = core::mem::take(&mut lent.entries);
+        (InFlight::new(Arc::clone(limiter), (lent.admission, entries)), receipt)
+    }
+}
+
 impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> Limiter<K, C, F> {
     /// Takes one permit for `key`, as [`try_acquire`](Self::try_acquire) does, for a request that is
     /// in flight until the guard is dropped: see [`Quota::concurrent`](crate::Quota::concurrent).

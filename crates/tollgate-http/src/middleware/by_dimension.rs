@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tollgate::{Clock, Fingerprinter};
 
 use super::gate::joint::{Guard, JointKey, Shared, enter};
-use super::gate::{AskedWith, Granted, Item, Refusal, Request, Tell, Verdict};
+use super::gate::{AskedWith, Granted, Item, Kind, Refusal, Request, Tell, Verdict};
 use super::limits::Limits;
 use super::prepared::Prepared;
 use super::values::FieldValue;
@@ -79,7 +79,8 @@ impl<L, V: FieldValue> Limits<L, V> {
     where
         L: AskedWith<K>,
     {
-        let request = Request { cost, refundable: false, is_peek, tell: Tell::All };
+        let kind = if is_peek { Kind::Peek } else { Kind::AtOnce };
+        let request = Request { cost, refundable: false, kind, tell: Tell::All };
         let limiter = self.limiter();
         let verdict = match limiter.later(keys, request) {
             Some(later) => later.await,
@@ -119,7 +120,7 @@ impl<L, V: FieldValue> Limits<L, V> {
     where
         L: AskedWith<K>,
     {
-        let request = Request { cost, refundable: false, is_peek: false, tell: Tell::All };
+        let request = Request { cost, refundable: false, kind: Kind::Enters, tell: Tell::All };
         let (verdict, in_flight) = enter(limiter, keys, request);
         (ByDimension { verdict, prepared: Some(self.prepared(keys)) }, in_flight)
     }

@@ -573,6 +573,20 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiter<D, C, F> {
         self.engine.decide_observed(fingerprints, request, charges, Some(&shown))
     }
 
+    /// Takes more permits, now or not at all, for a request that may be in flight: it needs no place in a
+    /// concurrency limit. The layers for HTTP call it.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    #[doc(hidden)]
+    pub fn try_acquire_more(&self, keys: impl Keys<D>, cost: u32) -> Result<Status, JointError> {
+        let fingerprints = self.fingerprints(&keys)?;
+        let status = self.decide_observed(keys, &fingerprints, Request::more(cost), None);
+        self.engine.fits(&fingerprints, cost, status.decision)?;
+        Ok(status)
+    }
+
     pub(crate) fn peek_as(&self, keys: impl Keys<D>, request: Request) -> Result<Status, JointError> {
         Ok(self.engine.peek_within_limits(&self.fingerprints(&keys)?, request)?)
     }

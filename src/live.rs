@@ -233,8 +233,26 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     /// ```
     #[must_use]
     pub fn may_delay(&self) -> bool {
-        let is_queue = |quota: &Quota| quota.algorithm() == Algorithm::LeakyQueue;
-        (0..self.engine.tiers.groups()).any(|group| self.engine.quotas(group).iter().any(is_queue))
+        self.any_quota(|quota| quota.algorithm() == Algorithm::LeakyQueue)
+    }
+
+    /// Whether one of the quotas of a dimension or of a tier is such a quota. Those that keys have of
+    /// their own are not asked; their algorithm is that of their dimension. It allocates nothing.
+    ///
+    /// ```
+    /// use tollgate::{Algorithm, JointLimiter, Quota};
+    ///
+    /// let limiter = JointLimiter::<(String, String)>::builder()
+    ///     .dimension("tokens", [Quota::per_minute(1000)])
+    ///     .dimension("streams", [Quota::concurrent(4)])
+    ///     .build()?;
+    /// assert!(limiter.settings().any_quota(|quota| quota.algorithm() == Algorithm::Concurrency));
+    /// assert!(!limiter.settings().any_quota(|quota| quota.algorithm() == Algorithm::LeakyQueue));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn any_quota(&self, is: impl Fn(&Quota) -> bool) -> bool {
+        (0..self.engine.tiers.groups()).any(|group| self.engine.quotas(group).iter().any(&is))
     }
 
     /// The percentage of keys for which the limits are enforced: 100 without shadow mode, and 0 in

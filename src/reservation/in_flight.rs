@@ -72,6 +72,24 @@ impl<P: Deref<Target: Lender>> InFlight<P> {
     pub const fn admission(&self) -> Admission {
         self.admission
     }
+
+    /// Whether the request counts in a concurrency limit. It does not where none is asked, for an
+    /// allowed key, at the key cap, and where shadow mode has admitted it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{DirectLimiter, Quota};
+    ///
+    /// let streams = DirectLimiter::new(Quota::concurrent(2))?;
+    /// assert!(streams.try_enter()?.counts());
+    /// let calls = DirectLimiter::new(Quota::new(2, Duration::from_secs(60)))?;
+    /// assert!(!calls.try_enter()?.counts());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn counts(&self) -> bool {
+        !matches!(self.entries, Entries::None)
+    }
 }
 
 impl<P: Deref<Target: Lender>> Drop for InFlight<P> {
@@ -114,6 +132,21 @@ impl<P: Deref<Target: Lender>> Reservation<P> {
         let admission = self.status.decision.into_result().unwrap_or(Admission::UNCOUNTED);
         let entries = self.receipt.as_mut().map(|receipt| core::mem::take(&mut receipt.entries)).unwrap_or_default();
         (InFlight::new(self.limiter.clone(), (admission, entries)), self.commit())
+    }
+}
+
+impl<L: Lender> Reservation<&L> {
+    /// As [`enter`](Self::enter), for a guard that holds this `Arc` of the limiter.
+    ///
+    /// # Panics
+    ///
+    /// If it is another limiter.
+    #[doc(hidden)]
+    pub fn enter_owned(self, limiter: &Arc<L>) -> (InFlight<Arc<L>>, Receipt) {
+        assert!(core::ptr::eq(self.limiter, Arc::as_ptr(limiter)), "the reservation is of another limiter");
+        let (mut lent, receipt) = self.enter();
+        let entries = core::mem::take(&mut lent.entries);
+        (InFlight::new(Arc::clone(limiter), (lent.admission, entries)), receipt)
     }
 }
 

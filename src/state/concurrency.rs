@@ -8,7 +8,7 @@
 //! Two equal words are of one life, and of as many requests (INV-IN-FLIGHT).
 
 use super::cell::{Key, Word};
-use super::request::{Algorithm, CellRef, Proposal, Request, Seen};
+use super::request::{Algorithm, CellRef, Proposal, Request, RequestKind, Seen};
 use super::ring::Rings;
 use crate::decision::{Denial, FastDecision, Left, PerQuota};
 use crate::sync::plain::{AtomicU64, Ordering};
@@ -112,7 +112,8 @@ impl Concurrency {
         let enters = request.enters && request.cost > 0 && !request.peeks;
         let (after, proposal) = match count.entered(self.limit) {
             Some(entered) if enters => (entered, admit(entered, ENTRY | u128::from(entered.life))),
-            None if request.cost > 0 => {
+            // A further charge is not denied by the place of its own request.
+            None if request.cost > 0 && request.kind != RequestKind::More => {
                 (count, Proposal::Deny { wait_ns: Denial::NEVER, quota: Denial::IN_FLIGHT, word: None })
             }
             // A request without a guard is over at once.

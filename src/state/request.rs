@@ -72,7 +72,7 @@ impl<A: Account> Algorithm for A {
     #[inline(always)]
     fn propose(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
         let (state, Request { cost, kind, within, peeks, .. }) = (seen.word.state(), request);
-        let within = (kind == RequestKind::Reserve).then_some(within);
+        let within = matches!(kind, RequestKind::Reserve | RequestKind::More).then_some(within);
         // A peek at no permits is admitted at once, and leaves the state as it is.
         let verdict = match cost {
             0 => Verdict::Admit { state, delay_ns: 0 },
@@ -226,6 +226,8 @@ pub(crate) enum RequestKind {
     Acquire,
     /// Grants, now or ahead.
     Reserve,
+    /// Reserves for a request that has been admitted before: it may be in flight.
+    More,
     /// Grants nothing, because something else denies the request. It counts, if refused requests do.
     Refused,
 }
@@ -234,6 +236,10 @@ impl Request {
     #[inline(always)]
     pub(crate) const fn acquire(cost: u32) -> Self {
         Self { cost, kind: RequestKind::Acquire, within: 0, peeks: false, enters: false }
+    }
+
+    pub(crate) const fn more(cost: u32) -> Self {
+        Self { kind: RequestKind::More, ..Self::reserve(cost, 0) }
     }
 
     pub(crate) const fn reserve(cost: u32, within: u64) -> Self {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use tollgate::{
-    AtKeyCap, DenialReason, DirectLimiter, JointLimiter, Limiter, MockClock, Penalty, Quota, QuotaError, Reservation,
-    ReserveError,
+    AtKeyCap, DenialReason, DirectLimiter, InFlight, JointLimiter, Limiter, MockClock, Penalty, Quota, QuotaError,
+    Reservation, ReserveError,
 };
 
 const NOW: Duration = Duration::ZERO;
@@ -156,6 +156,7 @@ fn modes_see_it_as_any_quota() {
 
     let shadow = builder().shadow(true).build().unwrap();
     let guards: Vec<_> = (0..3).map(|_| shadow.try_enter("a").unwrap()).collect();
+    assert_eq!(guards.iter().map(InFlight::counts).collect::<Vec<_>>(), [true, false, false]);
     let overruled = guards.iter().filter(|guard| guard.admission().overruled().is_some());
     assert_eq!((overruled.count(), shadow.counts().overruled), (2, 2));
 
@@ -163,7 +164,7 @@ fn modes_see_it_as_any_quota() {
     listed.allow("a").unwrap();
     listed.deny("b").unwrap();
     let allowed = [(); 2].map(|()| listed.try_enter("a").unwrap());
-    assert!(allowed.iter().all(|guard| !guard.admission().is_counted()));
+    assert!(allowed.iter().all(|guard| !guard.admission().is_counted() && !guard.counts()));
     assert_eq!(listed.try_enter("b").unwrap_err().reason(), DenialReason::DenyList);
 }
 

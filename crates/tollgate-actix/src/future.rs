@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_web::Error;
-use actix_web::body::EitherBody;
+use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse};
 use pin_project_lite::pin_project;
 use tollgate_http::middleware::{Around, Gate, Outcome, RequestCharge, Shared};
@@ -84,6 +84,7 @@ impl<S: Service<ServiceRequest>, B, L: Gate<Actix, X>, X: KeyExtractor> Response
 impl<S, B, L, X> Future for ResponseFuture<S, B, L, X>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
+    B: MessageBody + 'static,
     L: Gate<Actix, X>,
     X: KeyExtractor,
 {
@@ -113,12 +114,10 @@ where
         }
         Poll::Ready(match state.project() {
             StateProjection::Inner { future, charge, around } => match ready!(around.run(|| future.poll(context))) {
-                Ok(mut response) => {
-                    if let Some(charge) = charge.take() {
-                        charge::answered(charge, &mut response);
-                    }
-                    Ok(response.map_into_left_body())
-                }
+                Ok(response) => Ok(match charge.take() {
+                    Some(charge) => charge::answered(charge, response),
+                    None => response.map_into_left_body(),
+                }),
                 Err(error) => Err(match charge.take() {
                     Some(charge) => charge::failed(charge, error),
                     None => error,

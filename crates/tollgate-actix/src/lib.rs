@@ -2,6 +2,7 @@
 
 mod answer;
 mod answered;
+mod body;
 mod charge;
 mod client;
 mod denied;
@@ -30,7 +31,7 @@ pub use rejection::Rejection;
 pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
 #[doc(inline)]
 pub use tollgate_http::middleware::extractors::*;
-pub use tollgate_http::middleware::{Admitted, AtOnce, Gate, KeyError, Missing, ShadowSwitch};
+pub use tollgate_http::middleware::{Admitted, AtOnce, Gate, KeyError, Missing, RequestInFlight, ShadowSwitch};
 #[cfg(feature = "redis")]
 pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{

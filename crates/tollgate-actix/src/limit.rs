@@ -55,7 +55,9 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     }
 
     /// Whether an admitted request gets the extension [`Admitted`](crate::Admitted), which tells
-    /// handlers the permits left; `false` by default. It costs a few allocations.
+    /// handlers the permits left; `false` by default. It costs a few allocations. A request that a
+    /// concurrency limit counts gets [`RequestInFlight`](crate::RequestInFlight), too, for work that
+    /// outlives the answer.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -137,7 +139,7 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
 impl<S, B, L, X> Transform<S, ServiceRequest> for RateLimit<L, X>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
-    B: MessageBody,
+    B: MessageBody + 'static,
     L: Gate<Actix, X>,
     X: KeyExtractor,
 {

@@ -40,7 +40,7 @@ impl<S, L, X: KeyExtractor> RateLimitMiddleware<S, L, X> {
 impl<S, B, L, X> Service<ServiceRequest> for RateLimitMiddleware<S, L, X>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
-    B: MessageBody,
+    B: MessageBody + 'static,
     L: Gate<Actix, X>,
     X: KeyExtractor,
 {

@@ -15,7 +15,7 @@ use tollgate_policy::{
 
 use crate::args::{CheckArgs, ReportFormat};
 use crate::errors::{RunError, policy_problem, unread};
-use crate::plan::{USUAL_KEY_CAP, idle_quotas, penalty_in_words, quota_in_words};
+use crate::plan::{USUAL_KEY_CAP, idle_quotas, length_of, penalty_in_words, quota_in_words};
 use crate::terminal;
 use crate::text::harmless;
 use crate::words::{count_of, human, put};
@@ -185,6 +185,10 @@ pub(crate) fn in_words(name: &str, policy: &Policy, is_address: impl Fn(&str) ->
             put(&mut out, &format!("    {}", penalty_in_words(&penalty)));
         }
     }
+    if policy.dimensions().iter().flat_map(Dimension::all_quotas).any(|quota| quota.max_hold().is_some()) {
+        put(&mut out, "  in flight: `/acquire` holds a request until `/release`");
+        put(&mut out, "    asked by nginx or Envoy, which tell no end, a request is over at once and holds no place");
+    }
     put_networks(&mut out, policy, is_address);
     out
 }
@@ -290,6 +294,10 @@ fn beside(quotas: &[Quota]) -> impl Iterator<Item = (&Quota, Option<&Quota>)> {
 }
 
 fn allowance(quota: &Quota) -> String {
+    if let Some(max_hold) = quota.max_hold() {
+        let (limit, most) = (human(quota.limit().into()), length_of(max_hold));
+        return format!("at most {limit} in flight at once, each held by `tollgate serve` for at most {most}");
+    }
     if quota.algorithm() != Algorithm::SlidingWindowLog {
         return quota.to_string();
     }

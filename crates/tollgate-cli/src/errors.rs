@@ -31,6 +31,8 @@ pub(crate) enum RunError {
     PolicyUnread(Box<LoadError>),
     /// The charges of the policy can't be settled to the actual costs of a log.
     Unsettled { path: String, why: Unsettled },
+    /// Requests in flight are counted, and no log tells when its requests have ended.
+    InFlight { what: String },
     /// A file to be written is one of those to be read.
     WouldOverwriteInput { option: &'static str, path: PathBuf },
     /// Not one event came out of all the input.
@@ -94,6 +96,7 @@ impl RunError {
             | Self::Options(_)
             | Self::Policy { .. }
             | Self::Unsettled { .. }
+            | Self::InFlight { .. }
             | Self::WouldOverwriteInput { .. }
             | Self::WrongEnding { .. } => ExitCode::from(2),
             _ => ExitCode::FAILURE,
@@ -134,6 +137,12 @@ impl fmt::Display for RunError {
                 };
                 write!(f, "{}: {why}, or leave out --actual-cost-column", harmless(path))
             }
+            Self::InFlight { what } => write!(
+                f,
+                "{}: a log does not tell when its requests have ended, so that requests in flight can't be counted: leave \
+                 the concurrency limit out, and replay the other limits",
+                harmless(what)
+            ),
             Self::WouldOverwriteInput { option, path } => {
                 write!(f, "{option} {} would overwrite a file that is being read: name another file", path.display())
             }

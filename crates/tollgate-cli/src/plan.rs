@@ -99,7 +99,7 @@ impl Plan {
         if let Some(path) = &args.policy {
             let (policy, name) = load(path)?;
             let policy = if args.in_process { policy.without_store() } else { policy };
-            return Ok(Self::of_policy(policy, name));
+            return Self::of_policy(policy, name).decidable();
         }
         let quotas = quotas_of(args)?;
         let penalty = args.penalty.penalty();
@@ -114,7 +114,7 @@ impl Plan {
             column: 0,
             tiers: Vec::new(),
         };
-        Ok(Self::of_dimension(dimension, clients))
+        Self::of_dimension(dimension, clients).decidable()
     }
 
     /// One dimension, and room for every key of the log.
@@ -131,7 +131,26 @@ impl Plan {
     /// It can't be read, or is no policy.
     pub(crate) fn of_file(path: &Path) -> Result<Self, RunError> {
         let (policy, name) = load(path)?;
-        Ok(Self::of_policy(policy, name))
+        Self::of_policy(policy, name).decidable()
+    }
+
+    /// The same, if a log tells all that it needs.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::InFlight`].
+    pub(crate) fn decidable(self) -> Result<Self, RunError> {
+        let in_flight = |quota: &Quota| quota.algorithm() == Algorithm::Concurrency;
+        let counts = |dimension: &&Dimension| dimension.sets().flatten().any(in_flight);
+        match (self.dimensions.iter().find(counts), &self.policy) {
+            (None, _) => Ok(self),
+            (Some(dimension), Some((_, file))) => {
+                Err(RunError::InFlight { what: format!("{file}: dimension {:?}", dimension.name) })
+            }
+            (Some(_), None) => {
+                Err(RunError::InFlight { what: format!("--algorithm {}", Algorithm::Concurrency.name()) })
+            }
+        }
     }
 
     /// What a policy of that name says.
@@ -338,7 +357,7 @@ pub(crate) fn penalty_in_words(penalty: &Penalty) -> String {
     format!("{first}; each block {factor} times as long as the last, up to {longest}, until not blocked for {quiet}")
 }
 
-fn length_of(duration: Duration) -> String {
+pub(crate) fn length_of(duration: Duration) -> String {
     length(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
@@ -401,7 +420,8 @@ fn quotas_of(args: &ReplayArgs) -> Result<Vec<Quota>, RunError> {
              others dimensions of their own",
             option(twice)
         )),
-        _ => (0..pers).map(|at| fields::quota(algorithm, &given.row(at))).collect(),
+        // A concurrency limit has no window.
+        _ => (0..pers.max(1)).map(|at| fields::quota(algorithm, &given.row(at))).collect(),
     }
 }
 

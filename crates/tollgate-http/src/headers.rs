@@ -36,7 +36,8 @@ pub enum Headers {
     #[default]
     Draft11,
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (in seconds from now),
-    /// of the tightest limit.
+    /// of the tightest limit. A limit on requests at a time is shown if there is no other, and has no
+    /// `X-RateLimit-Reset`.
     XRateLimit,
     /// No fields but `Retry-After`.
     Off,
@@ -70,7 +71,9 @@ impl Headers {
                     let mut digits = itoa::Buffer::new();
                     field("x-ratelimit-limit", digits.format(limit.limit()).as_bytes());
                     field("x-ratelimit-remaining", digits.format(limit.remaining()).as_bytes());
-                    field("x-ratelimit-reset", digits.format(limit.reset()).as_bytes());
+                    if let Some(reset) = limit.reset() {
+                        field("x-ratelimit-reset", digits.format(reset).as_bytes());
+                    }
                 }
             }
             Self::Off => {}

@@ -25,7 +25,8 @@ use crate::seconds;
 pub struct Usage {
     /// Permits that are free.
     pub remaining: u32,
-    /// The time until one more is free; zero when all are free.
+    /// The time until one more is free; zero when all are free, and [`Duration::MAX`] if it is not
+    /// known.
     pub next_after: Duration,
 }
 
@@ -67,11 +68,11 @@ impl Policy {
     /// The permits left after a request was admitted.
     ///
     /// The time until more are free, in seconds, is `t = max(ceil(next_after), ceil(r * w / q))`. A
-    /// client that spreads the remaining permits over that time stays within the quota's rate.
+    /// client that spreads the remaining permits over that time stays within the quota's rate. A policy
+    /// without a window has no such time.
     #[must_use]
     pub fn admitted(&self, usage: Usage) -> ServiceLimit<'_> {
-        let reset = seconds::ceil(usage.next_after).max(self.share(usage.remaining));
-        ServiceLimit::new(self, usage.remaining, reset)
+        ServiceLimit::new(self, usage.remaining, self.reset(usage))
     }
 
     /// The permits left after this policy denied a request that can be sent again after `wait`
@@ -81,9 +82,12 @@ impl Policy {
     /// Retry-After))`, and at most `Retry-After`.
     #[must_use]
     pub fn violated(&self, usage: Usage, wait: Duration) -> ServiceLimit<'_> {
-        let reset = seconds::ceil(usage.next_after).max(self.share(usage.remaining));
         let most = seconds::retry_after(wait).unwrap_or(u64::MAX);
-        ServiceLimit::new(self, usage.remaining, reset.min(most))
+        ServiceLimit::new(self, usage.remaining, self.reset(usage).min(most))
+    }
+
+    fn reset(&self, usage: Usage) -> u64 {
+        seconds::ceil(usage.next_after).max(self.share(usage.remaining))
     }
 
     /// The part of the window in which the quota grants this many permits, in seconds.
@@ -107,13 +111,14 @@ impl Policy {
 ///     minute.admitted(Usage { remaining: 3, next_after: Duration::from_secs(20) }),
 /// ];
 /// let tightest = ServiceLimit::tightest(limits).unwrap();
-/// assert_eq!((tightest.limit(), tightest.remaining(), tightest.reset()), (100, 3, 20));
+/// assert_eq!((tightest.limit(), tightest.remaining(), tightest.reset()), (100, 3, Some(20)));
 /// # Ok::<(), tollgate_http::PolicyError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServiceLimit<'a> {
     policy: &'a Policy,
     remaining: u32,
+    /// Without a meaning if the policy has no window.
     reset: u64,
     partition: Option<u64>,
 }
@@ -130,9 +135,10 @@ impl<'a> ServiceLimit<'a> {
         Self { partition: Some(keyed_hash), ..self }
     }
 
-    /// The limit with the fewest permits left; of several, the one with the longest wait for more.
+    /// The limit with the fewest permits left; of several, the one with the longest wait for more. A
+    /// limit on requests at a time comes after all others: its permits are of another kind.
     pub fn tightest(limits: impl IntoIterator<Item = Self>) -> Option<Self> {
-        limits.into_iter().min_by_key(|limit| (limit.remaining, Reverse(limit.reset)))
+        limits.into_iter().min_by_key(|limit| (!limit.policy.has_window(), limit.remaining, Reverse(limit.reset)))
     }
 
     /// The policy.
@@ -141,7 +147,7 @@ impl<'a> ServiceLimit<'a> {
         self.policy
     }
 
-    /// Permits per window (`X-RateLimit-Limit`).
+    /// Permits per window, or at a time (`X-RateLimit-Limit`).
     #[must_use]
     pub const fn limit(&self) -> u32 {
         self.policy.quota()
@@ -153,10 +159,10 @@ impl<'a> ServiceLimit<'a> {
         self.remaining
     }
 
-    /// Seconds until more is free (`t`, `X-RateLimit-Reset`).
+    /// Seconds until more is free (`t`, `X-RateLimit-Reset`); `None` for a policy without a window.
     #[must_use]
-    pub const fn reset(&self) -> u64 {
-        self.reset
+    pub const fn reset(&self) -> Option<u64> {
+        if self.policy.has_window() { Some(self.reset) } else { None }
     }
 
     /// The most bytes that [`write_to`](Self::write_to) writes of any limit: a name of which each
@@ -168,8 +174,10 @@ impl<'a> ServiceLimit<'a> {
         let mut digits = itoa::Buffer::new();
         out.extend_from_slice(self.policy.item().as_bytes());
         out.extend_from_slice(digits.format(self.remaining).as_bytes());
-        out.extend_from_slice(b";t=");
-        out.extend_from_slice(digits.format(self.reset).as_bytes());
+        if let Some(reset) = self.reset() {
+            out.extend_from_slice(b";t=");
+            out.extend_from_slice(digits.format(reset).as_bytes());
+        }
     }
 
     /// Writes the item of `RateLimit`. Allocates nothing itself.
@@ -181,8 +189,10 @@ impl<'a> ServiceLimit<'a> {
         let mut digits = itoa::Buffer::new();
         out.write_str(self.policy.item())?;
         out.write_str(digits.format(self.remaining))?;
-        out.write_str(";t=")?;
-        out.write_str(digits.format(self.reset))?;
+        if let Some(reset) = self.reset() {
+            out.write_str(";t=")?;
+            out.write_str(digits.format(reset))?;
+        }
         if let Some(hash) = self.partition {
             out.write_str(";pk=:")?;
             write_base64(hash, out)?;

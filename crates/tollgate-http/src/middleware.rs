@@ -40,6 +40,7 @@ mod faces;
 mod fields;
 mod find;
 mod gate;
+mod in_flight;
 mod inner;
 mod key;
 mod key_error;
@@ -71,6 +72,7 @@ pub use fields::{write_denied, write_no_store, write_told};
 pub use find::Gate;
 pub use gate::joint::JointKey;
 pub use gate::{AskedWith, AtOnce};
+pub use in_flight::RequestInFlight;
 pub use inner::Options;
 #[cfg(feature = "policy")]
 pub use key::PolicyKey;

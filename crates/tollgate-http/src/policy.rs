@@ -4,7 +4,7 @@ use core::fmt;
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use tollgate::Quota;
+use tollgate::{Algorithm, Quota};
 
 use crate::seconds;
 
@@ -27,7 +27,7 @@ pub struct Policy {
     /// also a string of JSON, and [`REMAINING`].
     item: Box<str>,
     quota: u32,
-    /// In seconds.
+    /// In seconds; zero if it has none.
     window: u32,
     unit: QuotaUnit,
 }
@@ -48,6 +48,37 @@ impl Policy {
     /// printable ASCII, when the quota or the window is zero, or when the window is longer than
     /// [`u32::MAX`] seconds.
     pub fn new(name: &str, quota: u32, window: Duration) -> Result<Self, PolicyError> {
+        let named = Self::concurrent(name, quota)?;
+        if window.is_zero() {
+            return Err(PolicyError::ZeroWindow);
+        }
+        let Ok(seconds) = u32::try_from(seconds::ceil(window)) else {
+            return Err(PolicyError::WindowTooLong { window });
+        };
+        Ok(Self { window: seconds, unit: QuotaUnit::Requests, ..named })
+    }
+
+    /// A policy of `quota` requests at a time (`q`, at least 1; `qu` is `concurrent-requests`). It has
+    /// no window, so that no `w` and, in `RateLimit`, no `t` are written.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    /// use tollgate_http::{Policy, Usage};
+    ///
+    /// let streams = Policy::concurrent("streams", 4)?;
+    /// assert_eq!(streams.to_string(), r#""streams";q=4;qu="concurrent-requests""#);
+    /// assert_eq!(streams, Policy::of("streams", &Quota::concurrent(4))?);
+    /// let limit = streams.admitted(Usage { remaining: 3, next_after: Duration::MAX });
+    /// assert_eq!((limit.to_string(), limit.reset()), (r#""streams";r=3"#.to_owned(), None));
+    /// # Ok::<(), tollgate_http::PolicyError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`] when the name is empty, longer than [`MAX_NAME`](Self::MAX_NAME) or not
+    /// printable ASCII, or when the quota is zero.
+    pub fn concurrent(name: &str, quota: u32) -> Result<Self, PolicyError> {
         if name.is_empty() {
             return Err(PolicyError::EmptyName);
         }
@@ -60,31 +91,29 @@ impl Policy {
         if quota == 0 {
             return Err(PolicyError::ZeroQuota);
         }
-        if window.is_zero() {
-            return Err(PolicyError::ZeroWindow);
-        }
-        let Ok(seconds) = u32::try_from(seconds::ceil(window)) else {
-            return Err(PolicyError::WindowTooLong { window });
-        };
         let escaped = name.replace('\\', "\\\\").replace('"', "\\\"");
         let (name, item) = (name.into(), format!("\"{escaped}\"{REMAINING}").into());
-        Ok(Self { name, item, quota, window: seconds, unit: QuotaUnit::Requests })
+        Ok(Self { name, item, quota, window: 0, unit: QuotaUnit::ConcurrentRequests })
     }
 
     /// The policy of one of a limiter's quotas: its [limit](Quota::limit) in its
-    /// [window](Quota::window).
+    /// [window](Quota::window), or at a time for a [concurrency limit](Quota::concurrent).
     ///
     /// # Errors
     ///
     /// As [`new`](Self::new).
     pub fn of(name: &str, quota: &Quota) -> Result<Self, PolicyError> {
-        Self::new(name, quota.limit(), quota.window())
+        match quota.algorithm() {
+            Algorithm::Concurrency => Self::concurrent(name, quota.limit()),
+            _ => Self::new(name, quota.limit(), quota.window()),
+        }
     }
 
-    /// The same policy in another unit (`qu`); [`QuotaUnit::Requests`] by default.
+    /// The same policy in another unit (`qu`); [`QuotaUnit::Requests`] by default. A policy without a
+    /// window keeps its unit.
     #[must_use]
     pub fn unit(self, unit: QuotaUnit) -> Self {
-        Self { unit, ..self }
+        if self.has_window() { Self { unit, ..self } } else { self }
     }
 
     /// The name.
@@ -93,16 +122,20 @@ impl Policy {
         &self.name
     }
 
-    /// Permits per window.
+    /// Permits per window, or at a time.
     #[must_use]
     pub const fn quota(&self) -> u32 {
         self.quota
     }
 
-    /// The window, in whole seconds.
+    /// The window, in whole seconds; zero for requests [at a time](Self::concurrent).
     #[must_use]
     pub const fn window(&self) -> u32 {
         self.window
+    }
+
+    pub(crate) const fn has_window(&self) -> bool {
+        self.window > 0
     }
 
     /// The name in quotes.
@@ -125,7 +158,7 @@ impl fmt::Display for Policy {
             QuotaUnit::ContentBytes => f.write_str(";qu=\"content-bytes\"")?,
             QuotaUnit::ConcurrentRequests => f.write_str(";qu=\"concurrent-requests\"")?,
         }
-        write!(f, ";w={}", self.window)
+        if self.has_window() { write!(f, ";w={}", self.window) } else { Ok(()) }
     }
 }
 

@@ -25,6 +25,9 @@ use crate::seconds::retry_after;
 pub enum DenialKind {
     /// A quota is exhausted: 429.
     Quota,
+    /// As many requests are in flight as a limit allows at a time: 429. When one ends is not known, so
+    /// the answer has no `Retry-After`.
+    InFlight,
     /// The key is blocked because it was denied too often: 429.
     Penalty,
     /// The key is new and the limiter is at its key cap: 503.
@@ -52,7 +55,7 @@ impl DenialKind {
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
-            Self::Quota | Self::Penalty => 429,
+            Self::Quota | Self::InFlight | Self::Penalty => 429,
             Self::KeyCap | Self::Undecided => 503,
             Self::DenyList | Self::Rule => 403,
             Self::CostExceedsLimit => 422,
@@ -66,7 +69,7 @@ impl DenialKind {
     #[must_use]
     pub const fn problem_type(self) -> Option<&'static str> {
         match self {
-            Self::Quota => Some("https://iana.org/assignments/http-problem-types#quota-exceeded"),
+            Self::Quota | Self::InFlight => Some("https://iana.org/assignments/http-problem-types#quota-exceeded"),
             Self::Penalty => Some("https://iana.org/assignments/http-problem-types#abnormal-usage-detected"),
             Self::KeyCap => Some("https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"),
             _ => None,
@@ -77,7 +80,7 @@ impl DenialKind {
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Quota => "Request cannot be satisfied as assigned quota has been exceeded",
+            Self::Quota | Self::InFlight => "Request cannot be satisfied as assigned quota has been exceeded",
             Self::Penalty => "Request not satisfied due to detection of abnormal request pattern",
             Self::KeyCap => "Request cannot be satisfied due to temporary server capacity constraints",
             // The titles of the status codes, as RFC 9457 requires.
@@ -90,9 +93,14 @@ impl DenialKind {
         }
     }
 
-    /// Whether the same request can ever succeed.
+    /// Whether the same request succeeds after a time that is known.
     const fn waiting_helps(self) -> bool {
         matches!(self, Self::Quota | Self::Penalty | Self::KeyCap)
+    }
+
+    /// Whether a quota is the reason.
+    pub(crate) const fn is_of_quota(self) -> bool {
+        matches!(self, Self::Quota | Self::InFlight)
     }
 
     /// Whether the limiter has denied the request. Otherwise it was not asked, or did not decide.
@@ -116,6 +124,7 @@ impl DenialKind {
 impl From<DenialReason> for DenialKind {
     fn from(reason: DenialReason) -> Self {
         match reason {
+            DenialReason::InFlight => Self::InFlight,
             DenialReason::KeyCap => Self::KeyCap,
             DenialReason::Penalty => Self::Penalty,
             DenialReason::DenyList => Self::DenyList,
@@ -254,7 +263,7 @@ impl<'a> Problem<'a> {
         self.tightest().map(|limit| limit.policy().name())
     }
 
-    /// The permits per window of that [quota](Self::quota).
+    /// The permits of that [quota](Self::quota), per window or at a time.
     #[must_use]
     pub fn limit(&self) -> Option<u32> {
         self.tightest().map(|limit| limit.limit())
@@ -290,6 +299,9 @@ impl<'a> Problem<'a> {
     pub fn put_denied_call(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.retry_after() {
             Some(seconds) => write!(f, "the call is denied: try again in {seconds} s"),
+            None if self.kind == DenialKind::InFlight => {
+                f.write_str("the call is denied: too many requests are in flight")
+            }
             None => f.write_str("the call is denied: trying again does not help"),
         }
     }
@@ -363,6 +375,9 @@ impl<'a> Problem<'a> {
             (DenialKind::KeyMalformed, Some(key)) => {
                 return write_all(out, ["The request has ", key, " twice, or in a form that is not accepted."]);
             }
+            (DenialKind::InFlight, _) => {
+                return out.write_str("Too many requests are in flight. Try again when one has ended.");
+            }
             _ => {}
         }
         match self.retry_after() {
@@ -375,7 +390,8 @@ impl<'a> Problem<'a> {
     /// Passes the name and the value of each field of a gRPC answer to `field`: `grpc-status`,
     /// `grpc-message` and `grpc-retry-pushback-ms`. The last is -1, which tells clients not to
     /// retry, if no wait helps or the wait is longer than [`i32::MAX`] milliseconds, the most that
-    /// clients parse. Nothing is allocated.
+    /// clients parse. It is left out for [`DenialKind::InFlight`], so that clients choose a wait
+    /// themselves. Nothing is allocated.
     ///
     /// Such an answer has the status code 200 and [its own content type](crate::grpc_content_type),
     /// and no body.
@@ -386,11 +402,13 @@ impl<'a> Problem<'a> {
             message = Line::new();
             let _ = message.write_str(self.kind.title());
         }
-        let milliseconds = self.wait.as_nanos().div_ceil(1_000_000).max(1);
-        let pushback = i32::try_from(milliseconds).unwrap_or(-1);
         field("grpc-status", self.kind.grpc_status().as_bytes());
         field("grpc-message", message.bytes());
-        field("grpc-retry-pushback-ms", itoa::Buffer::new().format(pushback).as_bytes());
+        if self.kind != DenialKind::InFlight {
+            let milliseconds = self.wait.as_nanos().div_ceil(1_000_000).max(1);
+            let pushback = i32::try_from(milliseconds).unwrap_or(-1);
+            field("grpc-retry-pushback-ms", itoa::Buffer::new().format(pushback).as_bytes());
+        }
     }
 
     /// The title and the detail, for `grpc-message`.
@@ -452,7 +470,7 @@ impl From<&Denial> for Problem<'static> {
         let decides = policies.and_then(|policies| policies.get(before + denial.quota()));
         let usage = Usage { remaining: 0, next_after: problem.wait };
         let violated = match decides {
-            Some(policy) if problem.kind == DenialKind::Quota => Violated::One(policy.violated(usage, problem.wait)),
+            Some(policy) if problem.kind.is_of_quota() => Violated::One(policy.violated(usage, problem.wait)),
             _ => problem.violated,
         };
         Self { violated, policies, ..problem }

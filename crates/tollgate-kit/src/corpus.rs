@@ -99,7 +99,8 @@ struct Draft {
 
 type Feature = (&'static str, fn(&mut Draft));
 
-/// Each has an effect on some of the [`requests`].
+/// Each has an effect on some of the [`requests`]. So none is a concurrency limit: all ways could ask one,
+/// but for `replay`, which refuses it, and a request that is over at once is denied by none.
 const FEATURES: [Feature; 19] = [
     ("a token bucket", |it| {
         it.quota = Some("algorithm = \"token-bucket\", capacity = 4, refill = 1, per = \"45s\"");

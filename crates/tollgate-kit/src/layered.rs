@@ -82,5 +82,97 @@ macro_rules! limited_alike {
                 }
             }
         }
+
+        /// One place, and a hundred permits.
+        fn tokens_and_one_stream() -> ::std::sync::Arc<::tollgate::JointLimiter<(u8, u8), ::tollgate::MockClock>> {
+            let builder = ::tollgate::JointLimiter::builder()
+                .dimension("tokens", [::tollgate::Quota::per_hour(100)])
+                .dimension("streams", [::tollgate::Quota::concurrent(1)]);
+            builder.clock(::tollgate::MockClock::new()).build().unwrap().into()
+        }
+
+        /// The permits and the places left of that limiter.
+        fn left(limiter: &::tollgate::JointLimiter<(u8, u8), ::tollgate::MockClock>) -> Vec<u32> {
+            limiter.peek((1, 2)).unwrap().quotas().map(|quota| quota.remaining()).collect()
+        }
+
+        #[test]
+        fn a_further_charge_is_not_denied_by_the_place_of_its_own_request() {
+            use $krate::constant;
+
+            let limiter = tokens_and_one_stream();
+            let limit = $krate::$Limit::new(::std::sync::Arc::clone(&limiter));
+            let send = $served(&limit.clone().key((constant(1), constant(2))).cost(|_| 10).cost_after(|_| 39));
+            for tokens in [51, 2, 0] {
+                assert_eq!(send("GET", "/", &[]).status, 200);
+                assert_eq!(left(&limiter), [tokens, 1], "what is left is taken, and the place is free");
+                if tokens == 2 {
+                    break;
+                }
+            }
+            // In a handler.
+            let limiter = tokens_and_one_stream();
+            let mut charge = $krate::$Limit::new(::std::sync::Arc::clone(&limiter)).charge((Some(1), Some(2))).unwrap();
+            charge.more(9);
+            assert_eq!(left(&limiter), [90, 0]);
+            charge.more(1000);
+            assert_eq!(left(&limiter), [0, 0]);
+            drop(charge);
+            // There is nothing to charge.
+            let one = ::std::sync::Arc::new(::tollgate::DirectLimiter::new(::tollgate::Quota::concurrent(1)).unwrap());
+            let mut charge = $krate::$Limit::new(::std::sync::Arc::clone(&one)).charge_n((), 5).unwrap();
+            charge.more(u32::MAX);
+            assert_eq!(one.peek().remaining(), 0);
+            drop(charge);
+            assert_eq!(one.peek().remaining(), 1);
+        }
+
+        #[test]
+        fn a_charge_that_is_settled_at_the_end_of_a_body_holds_its_place_until_then() {
+            let limiter = tokens_and_one_stream();
+            let limit = $krate::$Limit::new(::std::sync::Arc::clone(&limiter));
+            let key = || (Some(1), Some(2));
+            for (actual, tokens) in [(Some(20), 80), (None, 50), (Some(90), 0)] {
+                let charge = limit.charge_n(key(), 30).unwrap();
+                // The head of the answer is sent now.
+                let _ = charge.fields();
+                let denied = limit.charge(key()).unwrap_err();
+                assert_eq!((denied.kind(), denied.retry_after()), ($krate::DenialKind::InFlight, None));
+                assert_eq!(denied.to_string(), "the call is denied: too many requests are in flight");
+                // The stream ends; or it is dropped, and keeps the estimate.
+                ::std::thread::spawn(move || actual.map(|actual| drop(charge.settle(actual)))).join().unwrap();
+                assert_eq!(left(&limiter), [tokens, 1]);
+            }
+            assert_eq!(limit.charge_n(key(), 30).unwrap_err().kind(), $krate::DenialKind::Quota);
+        }
+
+        /// Also by the limit of a key, at another cost, and by a switch: each request is over in the end.
+        #[test]
+        fn a_place_is_free_after_each_answer() {
+            use ::tollgate::{Limiter, Quota};
+            use $krate::constant;
+
+            let of_keys = Limiter::builder(Quota::concurrent(9)).keys_with_quotas(1).build().unwrap();
+            of_keys.set_quotas_of(1, &[Quota::concurrent(1)]).unwrap();
+            let (of_keys, switch) = (::std::sync::Arc::new(of_keys), $krate::ShadowSwitch::on());
+            let limit = $krate::$Limit::new(::std::sync::Arc::clone(&of_keys)).key(constant(1)).cost(|_| 5);
+            let send = $served(&limit.clone().headers($krate::Headers::XRateLimit));
+            let shadowed = $served(&limit.clone().shadow(switch.clone()).refund_unanswered(true));
+            for _ in 0..3 {
+                let answer = send("GET", "/", &[]);
+                let [limit, left, reset] = ["limit", "remaining", "reset"].map(|it| format!("x-ratelimit-{it}"));
+                assert_eq!((answer.field(&limit), answer.field(&left)), (Some("1"), Some("0")));
+                assert_eq!((answer.status, answer.field(&reset)), (200, None));
+                assert_eq!((shadowed("GET", "/", &[]).status, of_keys.peek(1).remaining()), (200, 1));
+            }
+            let held = of_keys.try_enter(1).unwrap();
+            let denied = send("GET", "/", &[]);
+            assert_eq!(
+                (denied.status, denied.field("retry-after"), denied.field("x-ratelimit-reset")),
+                (429, None, None)
+            );
+            assert_eq!((shadowed("GET", "/", &[]).status, switch.overruled()), (200, 1));
+            drop(held);
+        }
     };
 }

@@ -11,6 +11,7 @@ pub mod driver;
 pub mod facade;
 #[cfg(any(feature = "fuzz", feature = "policy"))]
 pub mod fuzz;
+pub mod in_flight;
 pub mod joint;
 pub mod key;
 #[cfg(feature = "limited")]

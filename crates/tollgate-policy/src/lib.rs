@@ -280,6 +280,7 @@
 mod apply;
 mod apply_error;
 mod condition;
+mod enter;
 mod error;
 mod load;
 mod matcher;
@@ -309,6 +310,7 @@ mod watcher;
 
 pub use apply_error::ApplyError;
 pub use condition::MatchError;
+pub use enter::EnterError;
 pub use error::{BuilderError, PolicyError, PolicyProblem, UnknownDimension};
 pub use load::LoadError;
 pub use matcher::{Choice, Matcher};

@@ -87,6 +87,8 @@ fn multiple(quota: &Quota, times: u32) -> Option<Quota> {
     let (permits, per) = match quota.algorithm() {
         // Its rate is none of its limit and its window.
         Algorithm::WarmUp => return None,
+        // It has no rate.
+        Algorithm::Concurrency => return None,
         // The time for which a permit counts is longer than the window.
         Algorithm::SlidingCounter => (quota.limit(), quota.window() / 2),
         Algorithm::QuantisedLog => (quota.limit(), quota.window() - quota.resolution().unwrap_or_default()),
@@ -114,6 +116,7 @@ mod tests {
             (Quota::quantised_log(5, MINUTE, MINUTE / 60), Some((500, 500, MINUTE))),
             (Quota::quantised_log(1 << 30, MINUTE, MINUTE / 60), None),
             (Quota::warm_up(5, 5, MINUTE, MINUTE), None),
+            (Quota::concurrent(5), None),
         ] {
             let expected = expected.map(|(capacity, refill, per)| Quota::token_bucket(capacity, refill, per));
             assert_eq!(multiple(&quota, 100), expected, "{quota}");

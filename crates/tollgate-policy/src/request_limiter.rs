@@ -20,7 +20,7 @@ use crate::values::{Key, Value};
 ///
 /// A request is asked with the values of the [fields](Self::fields) of the policy. It heeds all of a
 /// policy, so that a service, `tollgate serve` and `tollgate replay` decide alike. `L` is the limiter:
-/// one in process, or one of `tollgate-redis`.
+/// one in process, or one of `tollgate-redis`. [`try_enter`](Self::try_enter) holds a request in flight.
 ///
 /// ```
 /// use tollgate_policy::{Asked, Policy, Value};

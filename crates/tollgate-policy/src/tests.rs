@@ -177,7 +177,7 @@ fn unknown_algorithm() {
     assert_eq!(
         problem.to_string(),
         "there is no algorithm \"tocken-bucket\": write sliding-window-log, token-bucket, leaky-bucket, leaky-queue, \
-         fixed-window, sliding-counter, quantised-log or warm-up"
+         fixed-window, sliding-counter, quantised-log, warm-up or concurrency"
     );
     assert_eq!((line, column, problem), (3, 24, PolicyProblem::UnknownAlgorithm { name: "tocken-bucket".to_owned() }));
 }

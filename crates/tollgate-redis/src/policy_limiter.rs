@@ -46,7 +46,7 @@ pub struct PolicyLimiter<D: ?Sized, C = MonotonicClock> {
 }
 
 enum Place<D: ?Sized, C> {
-    InProcess(Box<JointLimiter<D, C>>),
+    InProcess(Arc<JointLimiter<D, C>>),
     OnStore(Arc<RedisJointLimiter>),
 }
 
@@ -111,7 +111,7 @@ impl<D: Dimensions + ?Sized> PolicyLimiter<D> {
 impl<D: ?Sized, C> PolicyLimiter<D, C> {
     /// The limiter in process, if there is no store.
     #[must_use]
-    pub fn in_process(&self) -> Option<&JointLimiter<D, C>> {
+    pub fn in_process(&self) -> Option<&Arc<JointLimiter<D, C>>> {
         match &self.place {
             Place::InProcess(limiter) => Some(limiter),
             Place::OnStore(_) => None,
@@ -131,7 +131,7 @@ impl<D: ?Sized, C> PolicyLimiter<D, C> {
 /// A limiter with settings of its own, such as another clock.
 impl<D: ?Sized, C> From<JointLimiter<D, C>> for PolicyLimiter<D, C> {
     fn from(limiter: JointLimiter<D, C>) -> Self {
-        Self { place: Place::InProcess(Box::new(limiter)) }
+        Self { place: Place::InProcess(Arc::new(limiter)) }
     }
 }
 

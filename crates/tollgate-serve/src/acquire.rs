@@ -11,10 +11,7 @@ use crate::trouble::Trouble;
 ///
 /// [`Trouble::Body`] says what to write in its place.
 pub(crate) fn parse<'a>(fields: &Fields, body: &'a [u8]) -> Result<(Values<'a>, Ask), Trouble> {
-    let json: Json<'a> = serde_json::from_slice(body).map_err(|error| {
-        wrong(format!("The body is no JSON: see line {}, column {}.", error.line(), error.column()))
-    })?;
-    let Json::Object(members) = json else { return Err(example(fields, "The body must be an object")) };
+    let Json::Object(members) = Json::read(body)? else { return Err(example(fields, "The body must be an object")) };
     let mut keys = None;
     let mut ask = Ask::default();
     let mut seen = [false; 3];

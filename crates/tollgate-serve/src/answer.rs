@@ -7,6 +7,7 @@ use tollgate_http::middleware::bytes_of;
 use tollgate_http::{Headers, Problem};
 
 use crate::ask::Decided;
+use crate::held::Token;
 use crate::trouble::Trouble;
 
 /// The body of a response without frames of gRPC.
@@ -20,6 +21,8 @@ pub(crate) struct Answer {
     pub(crate) fields: Vec<(&'static str, Bytes)>,
     /// Problem details; `None` if the request is admitted.
     pub(crate) problem: Option<String>,
+    /// Releases the request, if it is held in flight.
+    pub(crate) token: Option<Token>,
 }
 
 impl Answer {
@@ -29,7 +32,7 @@ impl Answer {
             let mut fields = Vec::with_capacity(2);
             let limit = decided.tightest(|_| true);
             Headers::Draft11.write(limit, |name, value| fields.push((name, bytes_of(value))));
-            Self { status: 200, fields, problem: None }
+            Self { status: 200, fields, problem: None, token: None }
         });
         if told.fields.iter().any(|(name, _)| *name == "ratelimit") {
             told.fields.extend(decided.policies().map(|policies| ("ratelimit-policy", policies.clone())));
@@ -45,7 +48,7 @@ impl Answer {
                 fields.push((name, bytes_of(value)));
             }
         });
-        Self { status: problem.status(), fields, problem: Some(problem.to_json()) }
+        Self { status: problem.status(), fields, problem: Some(problem.to_json()), token: None }
     }
 
     pub(crate) const fn is_admitted(&self) -> bool {
@@ -56,7 +59,7 @@ impl Answer {
     pub(crate) fn into_response(self) -> Response<Text> {
         let (kind, body) = match self.problem {
             Some(problem) => ("application/problem+json", problem.into()),
-            None => ("application/json", Bytes::from_static(b"{\"admitted\":true}\n")),
+            None => ("application/json", admitted(self.token)),
         };
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -69,6 +72,13 @@ impl Answer {
             }
         }
         response
+    }
+}
+
+fn admitted(token: Option<Token>) -> Bytes {
+    match token {
+        Some(token) => format!("{{\"admitted\":true,\"token\":\"{token}\"}}\n").into(),
+        None => Bytes::from_static(b"{\"admitted\":true}\n"),
     }
 }
 

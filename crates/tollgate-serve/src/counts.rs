@@ -144,8 +144,26 @@ impl Counts {
     }
 
     /// All figures of a server that decides in process.
-    pub(crate) fn text_in_process(&self, unknown_tiers: u64, of_limiter: &tollgate::Counts) -> String {
+    ///
+    /// Those of a policy with a concurrency limit are the requests in flight, and those that were over
+    /// before they were released.
+    pub(crate) fn text_in_process(
+        &self,
+        unknown_tiers: u64,
+        of_limiter: &tollgate::Counts,
+        held: Option<(u64, u64)>,
+    ) -> String {
         let mut out = self.text(unknown_tiers);
+        if let Some((in_flight, overdue)) = held {
+            let help = "Requests in flight that were not released in time.";
+            for (name, kind, help, value) in [
+                ("tollgate_in_flight", "gauge", "Requests in flight, by their tokens.", in_flight),
+                ("tollgate_in_flight_overdue_total", "counter", help, overdue),
+            ] {
+                head(&mut out, name, kind, help);
+                row(&mut out, name, &[], value);
+            }
+        }
         for (name, help, value) in [
             ("tollgate_live_keys", "Keys with a live permit.", of_limiter.live_keys),
             ("tollgate_bytes", "Bytes that the limiter takes.", of_limiter.bytes),

@@ -4,6 +4,7 @@ use core::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tollgate::InFlight;
 use tollgate_http::DenialKind;
 use tollgate_http::middleware::{Limits, Options};
 use tollgate_policy::{Asked, Key, RequestLimiter, Requests};
@@ -11,6 +12,7 @@ use tollgate_policy::{Asked, Key, RequestLimiter, Requests};
 use crate::ask::{Ask, Decided};
 use crate::counts::Counts;
 use crate::fields::{Field, Fields, Values};
+use crate::held::{Held, Token};
 use crate::limiter::{Limiter, in_process};
 
 /// Decides requests by a policy.
@@ -20,6 +22,8 @@ pub(crate) struct Guard {
     requests: Arc<Requests>,
     pub(crate) fields: Fields,
     pub(crate) counts: Counts,
+    /// `None` if the policy has no concurrency limit.
+    held: Option<Held>,
 }
 
 /// The request lacks the field in this place.
@@ -39,9 +43,9 @@ enum Before {
 }
 
 impl Guard {
-    pub(crate) fn new(limiter: &RequestLimiter<Limiter>, fields: Fields, counts: Counts) -> Self {
+    pub(crate) fn new(limiter: &RequestLimiter<Limiter>, fields: Fields, counts: Counts, held: Option<Held>) -> Self {
         let limits = Limits::new(Arc::clone(limiter.limiter()), Options::default());
-        Self { limits, requests: Arc::clone(limiter.requests()), fields, counts }
+        Self { limits, requests: Arc::clone(limiter.requests()), fields, counts, held }
     }
 
     pub(crate) fn limiter(&self) -> &Limiter {
@@ -53,28 +57,77 @@ impl Guard {
         &self.fields.list()[field]
     }
 
-    /// Decides a request with these values: charges all dimensions that it is asked of, or none.
+    /// Decides a request with these values: charges all dimensions that it is asked of, or none. Where a
+    /// concurrency limit counts it, it is over at once.
     ///
     /// # Errors
     ///
     /// [`Lacks`] if it has no value for a key.
     pub(crate) async fn decide(&self, values: Values<'static>, ask: Ask) -> Result<Decided, Lacks> {
-        let (decided, result) = match self.before(values, &ask)? {
+        match self.before(values, &ask)? {
+            Before::Asked(keys) => Ok(self.at_once(&keys, ask).await),
+            before => Ok(self.without_limits(&before, ask)),
+        }
+    }
+
+    /// As [`decide`](Self::decide). Where a concurrency limit counts the request, it is in flight until
+    /// the token is [released](Self::release), or its time is over.
+    ///
+    /// # Errors
+    ///
+    /// As [`decide`](Self::decide).
+    pub(crate) async fn acquire(&self, values: Values<'static>, ask: Ask) -> Result<(Decided, Option<Token>), Lacks> {
+        let keys = match self.before(values, &ask)? {
+            Before::Asked(keys) => keys,
+            before => return Ok((self.without_limits(&before, ask), None)),
+        };
+        let held = self.held.as_ref().filter(|_| !ask.is_peek).and_then(|held| Some((held, held.time(&keys)?)));
+        Ok(match held {
+            Some((held, time)) => self.hold(held, &keys, ask.cost, time),
+            None => (self.at_once(&keys, ask).await, None),
+        })
+    }
+
+    /// Releases the request in flight with this token. Returns whether there was one.
+    pub(crate) fn release(&self, token: Token) -> bool {
+        self.held.as_ref().is_some_and(|held| held.release(token))
+    }
+
+    async fn at_once(&self, keys: &Vec<Option<Key>>, ask: Ask) -> Decided {
+        self.held.iter().for_each(Held::end_overdue);
+        let decided = self.limits.by_dimension(keys, ask.cost, ask.is_peek).await;
+        if !ask.is_peek {
+            self.counts.decided(&decided, keys);
+        }
+        decided
+    }
+
+    fn hold(&self, held: &Held, keys: &Vec<Option<Key>>, cost: u32, time: u64) -> (Decided, Option<Token>) {
+        held.end_overdue();
+        // Before the request is charged, since there may be none.
+        let Some(token) = Token::new() else {
+            self.counts.result("undecided");
+            return (Decided::denied(DenialKind::Undecided), None);
+        };
+        let (decided, in_flight) = self.limits.enter_by_dimension(held.limiter(), keys, cost);
+        self.counts.decided(&decided, keys);
+        // One that counts in no limit takes no room: nothing else bounds them.
+        let Some(in_flight) = in_flight.filter(InFlight::counts) else { return (decided, None) };
+        held.hold(token, in_flight, time);
+        (decided, Some(token))
+    }
+
+    /// The decision of a request of which no limit is asked.
+    fn without_limits(&self, before: &Before, ask: Ask) -> Decided {
+        let (decided, result) = match before {
             Before::Admitted => (Decided::uncounted(), "admitted_by_rule"),
             Before::Denied => (Decided::denied(DenialKind::Rule), "denied_by_rule"),
-            Before::Unlimited => (Decided::uncounted(), "unlimited"),
-            Before::Asked(keys) => {
-                let decided = self.limits.by_dimension(&keys, ask.cost, ask.is_peek).await;
-                if !ask.is_peek {
-                    self.counts.decided(&decided, &keys);
-                }
-                return Ok(decided);
-            }
+            Before::Asked(_) | Before::Unlimited => (Decided::uncounted(), "unlimited"),
         };
         if !ask.is_peek {
             self.counts.result(result);
         }
-        Ok(decided)
+        decided
     }
 
     fn before(&self, values: Values<'static>, ask: &Ask) -> Result<Before, Lacks> {
@@ -107,7 +160,8 @@ impl Guard {
         if let Some(limiter) = self.limiter().on_store() {
             return self.counts.text_on_store(unknown_tiers, &limiter.counts());
         }
+        let held = self.held.as_ref().map(|held| (held.count(), held.overdue()));
         in_process(self.limiter())
-            .map_or_else(String::new, |limiter| self.counts.text_in_process(unknown_tiers, &limiter.counts()))
+            .map_or_else(String::new, |limiter| self.counts.text_in_process(unknown_tiers, &limiter.counts(), held))
     }
 }

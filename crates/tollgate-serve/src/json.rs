@@ -1,10 +1,12 @@
-//! [`Json`]: a value of JSON as far as `/acquire` looks at it. Members keep their order, so that a
+//! [`Json`]: a value of JSON as far as `/acquire` and `/release` look at it. Members keep their order, so that a
 //! name that comes twice is seen.
 
 use core::fmt;
 use std::borrow::Cow;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::trouble::Trouble;
 
 /// A value of JSON.
 #[derive(Debug, PartialEq)]
@@ -17,6 +19,20 @@ pub(crate) enum Json<'a> {
     Null,
     /// A list, a negative number or a fraction.
     Other,
+}
+
+impl<'a> Json<'a> {
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    ///
+    /// [`Trouble::Body`] says where it is no JSON.
+    pub(crate) fn read(body: &'a [u8]) -> Result<Self, Trouble> {
+        serde_json::from_slice(body).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            Trouble::Body(format!("The body is no JSON: see line {line}, column {column}."))
+        })
+    }
 }
 
 impl<'de> Deserialize<'de> for Json<'de> {

@@ -13,7 +13,9 @@ use crate::authorize;
 use crate::fields::{Malformed, Values, apart};
 use crate::grpc::{Call, Grpc};
 use crate::guard::Guard;
+use crate::held::Token;
 use crate::hosts::Hosts;
+use crate::release;
 use crate::trouble::{MAX_BODY, Trouble};
 use crate::under_way::{Answered, Body, Open, UnderWay};
 use crate::whole::Whole;
@@ -45,6 +47,14 @@ impl Routes {
             Next::Acquire(body) => {
                 let acquired = self.acquire(body, on).await.inspect_err(|_| self.guard.counts.malformed());
                 acquired.unwrap_or_else(Response::from).map(Answered::from)
+            }
+            Next::Release(body) => {
+                let released = self.release(body, on).await.inspect_err(|trouble| {
+                    if *trouble != Trouble::NotInFlight {
+                        self.guard.counts.malformed();
+                    }
+                });
+                released.unwrap_or_else(|trouble| Response::from(trouble).map(Answered::from))
             }
             Next::Decide(values, to_response) => {
                 to_response(authorize::decide_by(&self.guard, values).await).map(Answered::from)
@@ -83,12 +93,13 @@ impl Routes {
             _ => Err(Trouble::Method { allowed: "GET, HEAD" }),
         };
         match head.uri.path() {
-            "/acquire" if head.method != Method::POST => Err(Trouble::Method { allowed: "POST" }),
-            "/acquire" if !is_json(&head.headers) => {
+            "/acquire" | "/release" if head.method != Method::POST => Err(Trouble::Method { allowed: "POST" }),
+            "/acquire" | "/release" if !is_json(&head.headers) => {
                 self.guard.counts.malformed();
                 Err(Trouble::ContentType { wanted: "application/json" })
             }
             "/acquire" => Ok(Next::Acquire(body)),
+            "/release" => Ok(Next::Release(body)),
             // nginx asks with GET whatever the method of the request.
             "/auth_request" => {
                 reads()?;
@@ -115,9 +126,19 @@ impl Routes {
         let (values, ask) = acquire::parse(&self.guard.fields, &body.bytes)?;
         let values = apart(values);
         drop(body);
-        let decided = self.guard.decide(values, ask).await;
-        let decided = decided.map_err(|lacks| acquire::lacks(self.guard.lacked(lacks)))?;
-        Ok(Answer::of(&decided).into_response())
+        let acquired = self.guard.acquire(values, ask).await;
+        let (decided, token) = acquired.map_err(|lacks| acquire::lacks(self.guard.lacked(lacks)))?;
+        Ok(Answer { token, ..Answer::of(&decided) }.into_response())
+    }
+
+    async fn release(&self, body: Incoming, on: &UnderWay) -> Result<Response<Answered>, Trouble> {
+        let body = Whole::read(body, MAX_BODY, on, self.patience).await?;
+        let token = Token::from_text(&release::parse(&body.bytes)?);
+        if token.is_some_and(|token| self.guard.release(token)) {
+            Ok(plain("{\"released\":true}\n".to_owned(), "application/json"))
+        } else {
+            Err(Trouble::NotInFlight)
+        }
     }
 }
 
@@ -125,6 +146,7 @@ impl Routes {
 enum Next {
     Answer(Response<Answered>),
     Acquire(Incoming),
+    Release(Incoming),
     Decide(Result<Values<'static>, Malformed>, fn(Answer) -> Response<Text>),
     Call(Call, Incoming),
 }

@@ -14,6 +14,8 @@ use tokio::time::timeout;
 #[cfg(feature = "redis")]
 use tollgate::{Algorithm, Quota};
 use tollgate::{AnyClock, InstantClock, Snapshot};
+#[cfg(feature = "redis")]
+use tollgate_policy::Dimension;
 use tollgate_policy::{Key, Policy, RequestLimiter};
 #[cfg(feature = "redis")]
 use tollgate_redis::{RedisJointLimiter, Store};
@@ -23,8 +25,11 @@ use crate::counts::Counts;
 use crate::error::ServeError;
 use crate::fields::{Field, Fields};
 use crate::guard::Guard;
+use crate::held::Held;
+#[cfg(feature = "redis")]
+use crate::held::counts_in_flight;
 use crate::hosts::Hosts;
-use crate::limiter::{InProcess, Limiter, in_process};
+use crate::limiter::{InProcess, Limiter, in_process, shared};
 use crate::listen::Listen;
 use crate::routes::Routes;
 use crate::snapshot_file;
@@ -239,7 +244,8 @@ impl Server {
         let tier = |dimension: usize, name: &str| in_process(&limiter)?.tier(dimension, name);
         let limiter = RequestLimiter::new(&self.policy, Arc::clone(&limiter), tier);
         let counts = Counts::new(&self.policy).map_err(ServeError::Policy)?;
-        let guard = Arc::new(Guard::new(&limiter, self.fields, counts));
+        let held = shared(limiter.limiter()).and_then(|limiter| Held::new(&self.policy, limiter));
+        let guard = Arc::new(Guard::new(&limiter, self.fields, counts, held));
         let routes = Routes::new(Arc::clone(&guard), self.hosts, self.patience);
         let connections = Arc::new(Connections::new(routes, most, self.patience));
         let (mut sockets, mut bound) = (Vec::new(), Vec::new());
@@ -269,6 +275,10 @@ impl Server {
         let queue = self.policy.dimensions().iter().find(|dimension| dimension.all_quotas().any(is_queue));
         if let Some(dimension) = queue {
             return Err(ServeError::QueueOnStore { dimension: dimension.name().to_owned() });
+        }
+        let in_flight = |dimension: &&Dimension| dimension.all_quotas().any(counts_in_flight);
+        if let Some(dimension) = self.policy.dimensions().iter().find(in_flight) {
+            return Err(ServeError::InFlightOnStore { dimension: dimension.name().to_owned() });
         }
         if self.snapshot.is_some() {
             return Err(ServeError::SnapshotOfStore);

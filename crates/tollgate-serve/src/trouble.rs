@@ -36,8 +36,10 @@ pub(crate) enum Trouble {
     BodyTooSlow,
     /// The body ended early, or its framing is wrong.
     BodyBroken,
-    /// The body is not what `/acquire` takes.
+    /// The body is not what the path takes.
     Body(String),
+    /// No request in flight has the token.
+    NotInFlight,
     /// The bodies that come on the connection take all of its room.
     NoRoom,
     /// There are too many connections.
@@ -53,6 +55,7 @@ impl Trouble {
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::BodyBroken | Self::Body(_) | Self::NoHost => StatusCode::BAD_REQUEST,
+            Self::NotInFlight => StatusCode::GONE,
             Self::GrpcVersion => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
             Self::Misdirected => StatusCode::MISDIRECTED_REQUEST,
             Self::NoRoom | Self::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
@@ -71,7 +74,9 @@ impl Trouble {
 
     fn detail(&self) -> String {
         match self {
-            Self::NoSuchPath => "The paths are /acquire, /auth_request, /authz, /health and /metrics.".to_owned(),
+            Self::NoSuchPath => {
+                "The paths are /acquire, /release, /auth_request, /authz, /health and /metrics.".to_owned()
+            }
             Self::Method { allowed } => format!("This path takes {allowed}."),
             Self::ContentType { wanted } => format!("The content type must be {wanted}."),
             Self::GrpcVersion => "gRPC needs HTTP/2.".to_owned(),
@@ -81,6 +86,9 @@ impl Trouble {
             Self::BodyTooSlow => "The body did not come in time.".to_owned(),
             Self::BodyBroken => "The body did not come whole.".to_owned(),
             Self::Body(detail) => detail.clone(),
+            Self::NotInFlight => {
+                "No request in flight has this token: it is released, or its time is over, or none had it.".to_owned()
+            }
             Self::NoRoom => "The bodies that come on this connection are too many or too long.".to_owned(),
             Self::TooManyConnections => "There are too many connections. Close those that are idle.".to_owned(),
         }

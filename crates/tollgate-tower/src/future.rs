@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
+use http_body::Body;
 use pin_project_lite::pin_project;
 use tollgate_http::middleware::{Around, Gate, OutcomeLater, RequestCharge, Shared, write_told};
 use tower_service::Service;
@@ -111,16 +112,33 @@ where
     }
 }
 
+/// The response to an admitted request.
+fn answered<A: Body, L: Gate<Tower, X>, X: KeyExtractor>(
+    charge: Option<Charge<L, X>>,
+    response: Response<A>,
+) -> Response<ResponseBody<A>> {
+    let (mut parts, body) = response.into_parts();
+    // Without a body, the request is over with the head.
+    let in_flight = if body.is_end_stream() { None } else { charge.as_ref().and_then(Charge::in_flight) };
+    if let Some(told) = charge.and_then(|charge| charge.answered(Some(&parts))) {
+        write_told::<Tower>(&mut parts.headers, told);
+    }
+    Response::from_parts(parts, ResponseBody::inner(body, in_flight))
+}
+
 /// Tells the decision to handlers, if they want to know it.
 pub(crate) fn tell<B, L: Gate<Tower, X>, X: KeyExtractor>(request: &mut Request<B>, charge: Option<&Charge<L, X>>) {
-    if let Some(admitted) = charge.and_then(Charge::admitted) {
-        request.extensions_mut().insert(admitted);
+    let Some((charge, admitted)) = charge.and_then(|charge| Some((charge, charge.admitted()?))) else { return };
+    request.extensions_mut().insert(admitted);
+    if let Some(in_flight) = charge.in_flight() {
+        request.extensions_mut().insert(in_flight);
     }
 }
 
 impl<S, B, A, L, X> Future for ResponseFuture<S, B, L, X>
 where
     S: Service<Request<B>, Response = Response<A>>,
+    A: Body,
     L: Gate<Tower, X>,
     X: KeyExtractor,
 {
@@ -155,13 +173,10 @@ where
         }
         let answer = match state.project() {
             StateProjection::Inner { future, charge, around } => {
-                Some(ready!(around.run(|| future.poll(context))).map(|response| {
-                    let (mut parts, body) = response.into_parts();
-                    if let Some(told) = charge.take().and_then(|charge| charge.answered(Some(&parts))) {
-                        write_told::<Tower>(&mut parts.headers, told);
-                    }
-                    Response::from_parts(parts, ResponseBody::inner(body))
-                }))
+                let answer = ready!(around.run(|| future.poll(context)));
+                // A request that has failed is over, also while this future lives on.
+                let charge = charge.take();
+                Some(answer.map(|response| answered(charge, response)))
             }
             StateProjection::Failed { error } => error.take().map(Err),
             StateProjection::Own { response } => response.take().map(|response| Ok(response.map(ResponseBody::own))),

@@ -48,7 +48,9 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     }
 
     /// Whether an admitted request gets the extension [`Admitted`](crate::Admitted), which tells
-    /// inner services the permits left; `false` by default. It costs a few allocations.
+    /// inner services the permits left; `false` by default. It costs a few allocations. A request that a
+    /// concurrency limit counts gets [`RequestInFlight`](crate::RequestInFlight), too, for work that
+    /// outlives the answer.
     ///
     /// ```
     /// # #[cfg(feature = "axum")]

@@ -37,7 +37,7 @@ pub use tollgate::{BuildError, DirectLimiter, JointLimiter, Limiter, Quota};
 pub use tollgate_http::Pause;
 #[doc(inline)]
 pub use tollgate_http::middleware::extractors::*;
-pub use tollgate_http::middleware::{Admitted, AtOnce, Gate, KeyError, Missing, ShadowSwitch};
+pub use tollgate_http::middleware::{Admitted, AtOnce, Gate, KeyError, Missing, RequestInFlight, ShadowSwitch};
 #[cfg(feature = "redis")]
 pub use tollgate_http::middleware::{PolicyLimiter, StoreKey};
 pub use tollgate_http::{

@@ -9,6 +9,7 @@ mod errors;
 mod exact;
 mod from_actix_governor;
 mod handlers;
+mod in_flight;
 mod limits;
 mod no_allocation;
 mod panics;

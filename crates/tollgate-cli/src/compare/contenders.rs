@@ -45,8 +45,8 @@ pub(super) fn all(args: &CompareArgs) -> Result<Vec<Contender>, RunError> {
                     column: 0,
                     tiers: Vec::new(),
                 };
-                contenders
-                    .push(Contender { name, plan: Plan::of_dimension(dimension, clients.clone().unwrap_or_default()) });
+                let plan = Plan::of_dimension(dimension, clients.clone().unwrap_or_default()).decidable()?;
+                contenders.push(Contender { name, plan });
             }
         }
         (None, None) if args.policy.is_empty() => {
@@ -77,7 +77,9 @@ fn algorithms(args: &CompareArgs) -> Vec<Algorithm> {
         return args.algorithm.clone();
     }
     let special = |algorithm: &Algorithm| algorithm.needed_fields().iter().copied().find(|field| is_special(*field));
-    let (usual, others): (Vec<_>, Vec<_>) = Algorithm::ALL.iter().partition(|algorithm| special(algorithm).is_none());
+    // Others have no window: no log tells what they count.
+    let all = Algorithm::ALL.iter().filter(|algorithm| algorithm.has_field(schema::Field::Per));
+    let (usual, others): (Vec<_>, Vec<_>) = all.partition(|algorithm| special(algorithm).is_none());
     let is_given =
         |algorithm: &Algorithm| special(algorithm).is_some_and(|field| !args.special.values(field).is_empty());
     usual.into_iter().chain(others.into_iter().filter(is_given)).collect()

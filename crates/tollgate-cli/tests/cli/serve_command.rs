@@ -286,6 +286,20 @@ impl Served {
     }
 }
 
+#[test]
+fn a_start_says_by_which_ways_no_request_is_held_in_flight() {
+    let folder = folder("in-flight");
+    let in_flight = "[[dimension]]\nname = \"exports\"\nkey = [\"client\"]\n\
+                     quota = [{ algorithm = \"concurrency\", limit = 5 }]\n";
+    std::fs::write(folder.join("policy.toml"), format!("{POLICY}{in_flight}")).unwrap();
+    let served = Served::start(&folder, &["--listen", "127.0.0.1:0", "policy.toml"]);
+    for words in ["`/acquire` holds a request until `/release`", "asked by nginx or Envoy, which tell no end"] {
+        assert!(served.words.contains(words), "{}", served.words);
+    }
+    // A request counts once, whatever its cost: the address has one left of its five.
+    assert_eq!((served.acquire(4), served.acquire(1)), ("HTTP/1.1 200 OK".to_owned(), "HTTP/1.1 200 OK".to_owned()));
+}
+
 /// The policy on a store.
 #[cfg(feature = "redis")]
 fn on_store(folder: &Path, redis: &tollgate_kit::redis::Server, limit: u32) {

@@ -39,7 +39,8 @@ impl Admitted {
         self.usage.remaining
     }
 
-    /// The time until one more of them is free.
+    /// The time until one more of them is free; [`Duration::MAX`] if that is not known, as by a limit on
+    /// requests at a time.
     #[must_use]
     pub const fn next_after(&self) -> Duration {
         self.usage.next_after

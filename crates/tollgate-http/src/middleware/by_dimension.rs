@@ -4,8 +4,10 @@ use core::cmp::Reverse;
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::gate::joint::JointKey;
-use super::gate::{AskedWith, Granted, Item, Refusal, Request, Tell, Verdict};
+use tollgate::{Clock, Fingerprinter};
+
+use super::gate::joint::{Guard, JointKey, Shared, enter};
+use super::gate::{AskedWith, Granted, Item, Kind, Refusal, Request, Tell, Verdict};
 use super::limits::Limits;
 use super::prepared::Prepared;
 use super::values::FieldValue;
@@ -77,13 +79,50 @@ impl<L, V: FieldValue> Limits<L, V> {
     where
         L: AskedWith<K>,
     {
-        let request = Request { cost, refundable: false, is_peek, tell: Tell::All };
+        let kind = if is_peek { Kind::Peek } else { Kind::AtOnce };
+        let request = Request { cost, refundable: false, kind, tell: Tell::All };
         let limiter = self.limiter();
         let verdict = match limiter.later(keys, request) {
             Some(later) => later.await,
             None => limiter.decide(keys, request),
         };
         ByDimension { verdict, prepared: Some(self.prepared(keys)) }
+    }
+
+    /// As [`by_dimension`](Self::by_dimension), and holds an admitted request in flight until the guard
+    /// is dropped. `limiter` is the limiter of these limits, which is in process.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use bytes::Bytes;
+    /// use tollgate::{JointLimiter, Quota};
+    /// use tollgate_http::middleware::{Limits, Options, Ruling};
+    ///
+    /// let builder = JointLimiter::<[String]>::builder().dimension("rate", [Quota::per_minute(9)]);
+    /// let limiter = Arc::new(builder.dimension("in flight", [Quota::concurrent(1)]).build()?);
+    /// let limits = Limits::<_, Bytes>::new(Arc::clone(&limiter), Options::default());
+    ///
+    /// let keys = vec![Some("alice".to_owned()), Some("alice".to_owned())];
+    /// let (first, in_flight) = limits.enter_by_dimension(&limiter, &keys, 1);
+    /// assert_eq!(first.ruling(), Ruling::Admitted);
+    /// let (second, _) = limits.enter_by_dimension(&limiter, &keys, 1);
+    /// assert_eq!(second.decides(), Some((1, 0)));
+    /// drop(in_flight);
+    /// assert_eq!(limits.enter_by_dimension(&limiter, &keys, 1).0.ruling(), Ruling::Admitted);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn enter_by_dimension<K: JointKey, C: Clock, F: Fingerprinter>(
+        &self,
+        limiter: &Shared<K, C, F>,
+        keys: &K,
+        cost: u32,
+    ) -> (ByDimension<V>, Option<Guard<K, C, F>>)
+    where
+        L: AskedWith<K>,
+    {
+        let request = Request { cost, refundable: false, kind: Kind::Enters, tell: Tell::All };
+        let (verdict, in_flight) = enter(limiter, keys, request);
+        (ByDimension { verdict, prepared: Some(self.prepared(keys)) }, in_flight)
     }
 }
 

@@ -5,7 +5,8 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::admitted::Admitted;
-use super::gate::{AnyReceipt, AskedWith, Item, Items, Request, Tell, Verdict};
+use super::gate::{AnyReceipt, AskedWith, Item, Items, Kind, Request, Tell, Verdict};
+use super::in_flight::RequestInFlight;
 use super::inner::Inner;
 use super::told::Told;
 use super::values::FieldValue;
@@ -28,6 +29,8 @@ pub(crate) enum State<L: AskedWith<K>, K, V> {
 pub(crate) struct Loan<L: AskedWith<K>, K, V> {
     limits: Arc<Inner<L, V>>,
     receipt: Option<AnyReceipt>,
+    /// The place of the request, if a concurrency limit counts it.
+    in_flight: Option<RequestInFlight>,
     keys: K,
     /// The permits left when these were granted, if they are shown.
     left: Option<Items>,
@@ -84,6 +87,14 @@ impl<L: AskedWith<K>, K, V: FieldValue> Charge<L, K, V> {
         loan.left.as_ref()?.iter().min_by_key(tightest).map(|item| Admitted::new(item.limit, item.usage))
     }
 
+    /// The place of the request, if a concurrency limit counts it: it is in flight until this and its
+    /// clones are dropped.
+    #[must_use]
+    pub fn in_flight(&self) -> Option<RequestInFlight> {
+        let State::Loan(loan) = &self.state else { return None };
+        loan.in_flight.clone()
+    }
+
     /// The values of header fields; `None` if there are none. After a refund or another charge in
     /// process, the permits left are read again.
     #[must_use]
@@ -93,17 +104,26 @@ impl<L: AskedWith<K>, K, V: FieldValue> Charge<L, K, V> {
             State::Loan(loan) => loan.told(),
         }
     }
+
+    /// The same, for a charge that is settled later.
+    #[must_use]
+    pub fn told_now(&self) -> Option<Told<V>> {
+        match &self.state {
+            State::Told(told) => Some(told.clone()),
+            State::Loan(loan) => loan.told(),
+        }
+    }
 }
 
 impl<L: AskedWith<K>, K, V: FieldValue> Loan<L, K, V> {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         limits: Arc<Inner<L, V>>,
-        receipt: AnyReceipt,
+        (receipt, in_flight): (AnyReceipt, Option<RequestInFlight>),
         left: Option<Items>,
         keys: K,
         refund: bool,
     ) -> Self {
-        Self { limits, receipt: Some(receipt), keys, left, is_stale: false, refund }
+        Self { limits, receipt: Some(receipt), in_flight, keys, left, is_stale: false, refund }
     }
 
     fn more(&mut self, cost: u32) {
@@ -115,8 +135,10 @@ impl<L: AskedWith<K>, K, V: FieldValue> Loan<L, K, V> {
         // Each round asks for less, so it ends.
         while most > 0 {
             let left = limiter.left(&self.keys, Tell::Tightest);
-            let cost = left.map_or(most, |left| left.iter().map(|item| item.usage.remaining).fold(most, u32::min));
-            let request = Request { cost, refundable: false, is_peek: false, tell: Tell::Nothing };
+            // The request is in flight already. So the places left are no bound.
+            let left = left.as_deref().unwrap_or_default().iter().filter(|item| !item.counts_requests);
+            let cost = left.map(|item| item.usage.remaining).fold(most, u32::min);
+            let request = Request { cost, refundable: false, kind: Kind::More, tell: Tell::Nothing };
             if cost == 0 || !matches!(limiter.decide(&self.keys, request), Verdict::Refused(_)) {
                 break;
             }

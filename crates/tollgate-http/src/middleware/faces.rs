@@ -204,7 +204,8 @@ macro_rules! limit_options {
                 self.with(|shared| shared.missing = missing)
             }
 
-            /// The cost of a request; 1 by default. A request of cost 0 is not limited.
+            /// The cost of a request; 1 by default. A request of cost 0 is not limited. To a
+            /// [concurrency limit](tollgate::Quota::concurrent), each other request is one.
             ///
             /// The answer to a request that costs more than the limit is 422, or 413 where
             /// [`unit`](Self::unit) is bytes. [`shadow`](Self::shadow) and a limiter in
@@ -515,7 +516,8 @@ macro_rules! handler_charge {
         /// The charge of a call that a handler has made by
         #[doc = concat!("[`", stringify!($Limit), "::charge`].")]
         ///
-        /// If it is dropped, the permits stay charged.
+        /// If it is dropped, the permits stay charged. By a [concurrency
+        /// limit](::tollgate::Quota::concurrent), the call is in flight until it is settled, kept or dropped.
         ///
         /// ```
         /// use std::sync::Arc;
@@ -573,6 +575,47 @@ macro_rules! handler_charge {
                     charge.told()
                 });
                 Fields { told }
+            }
+
+            /// The header fields of the answer as of now, for a charge that is settled later: when the
+            /// body of the answer ends. They tell what is left after the estimate.
+            ///
+            /// Move the charge into the stream of the body. A client that hangs up drops the stream, so
+            /// let its end settle the charge, whichever it is:
+            ///
+            /// ```
+            /// use std::sync::Arc;
+            #[doc = concat!("use ", $krate, "::{Charge, Limiter, Quota, ", stringify!($Limit), "};")]
+            ///
+            /// /// The tokens of an answer, as they go out. It is a part of the stream.
+            /// struct Tokens {
+            ///     sent: u32,
+            ///     charge: Option<Charge<Limiter<String>, String>>,
+            /// }
+            ///
+            /// impl Drop for Tokens {
+            ///     fn drop(&mut self) {
+            ///         if let Some(charge) = self.charge.take() {
+            ///             // The head of the answer is gone, and its fields with it.
+            ///             let _ = charge.settle(self.sent);
+            ///         }
+            ///     }
+            /// }
+            ///
+            /// let limiter = Arc::new(Limiter::new(Quota::per_minute(1_000))?);
+            #[doc = concat!("let tokens = ", stringify!($Limit), "::new(Arc::clone(&limiter));")]
+            /// let charge = tokens.charge_n("alice".to_owned(), 300)?;
+            /// let fields = charge.fields();
+            /// let mut stream = Tokens { sent: 0, charge: Some(charge) };
+            /// stream.sent += 20;
+            /// assert_eq!(limiter.peek("alice").remaining(), 700);
+            /// drop(stream);
+            /// assert_eq!(limiter.peek("alice").remaining(), 980);
+            /// # let _ = fields;
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
+            /// ```
+            pub fn fields(&self) -> Fields {
+                Fields { told: self.charge.as_ref().and_then($crate::middleware::Charge::told_now) }
             }
 
             /// Charges more permits to the same key: a cost that is known only now. If fewer are left,

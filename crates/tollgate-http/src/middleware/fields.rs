@@ -24,10 +24,15 @@ pub fn write_told<W: Middleware>(fields: &mut W::Fields, told: Told<W::Field>) {
             // These fields are not lists: of several limits, the tightest is shown.
             let told = W::get(fields, &W::X_REMAINING);
             let told = told.and_then(|value| core::str::from_utf8(value.as_ref()).ok()?.parse::<u32>().ok());
-            if told.is_none_or(|told| remaining < told) {
-                let numbers = [(W::X_LIMIT, limit.into()), (W::X_REMAINING, remaining.into()), (W::X_RESET, reset)];
+            // Of limits on requests at a time, which have no reset, the innermost is shown, and only if there
+            // is no other limit.
+            let has_reset = W::get(fields, &W::X_RESET).is_some();
+            let is_shown = |told| reset.is_some() && (remaining < told || !has_reset);
+            if told.is_none_or(is_shown) {
+                let numbers =
+                    [(W::X_LIMIT, Some(limit.into())), (W::X_REMAINING, Some(remaining.into())), (W::X_RESET, reset)];
                 for (name, number) in numbers {
-                    if let Some(value) = W::Field::of(digits_of(number)) {
+                    if let Some(value) = number.and_then(|number| W::Field::of(digits_of(number))) {
                         W::insert(fields, name, value);
                     }
                 }

@@ -61,7 +61,7 @@ pub trait Gate<W: Extracts<X>, X>: AskedWith<<Self as Gate<W, X>>::Keys> + Sized
 
 impl<W, X, K, C, F> Gate<W, X> for Limiter<K, C, F>
 where
-    Self: 'static,
+    Self: Send + Sync + 'static,
     K: Key,
     C: Clock,
     F: Fingerprinter,
@@ -77,7 +77,7 @@ where
 
 impl<W, X, C, F> Gate<W, X> for JointLimiter<<W as Extracts<X>>::Key, C, F>
 where
-    Self: 'static,
+    Self: Send + Sync + 'static,
     C: Clock,
     F: Fingerprinter,
     W: Extracts<X>,
@@ -94,7 +94,7 @@ where
 #[cfg(feature = "policy")]
 impl<W, C, F> Gate<W, PolicyKey<W>> for JointLimiter<[tollgate_policy::Key], C, F>
 where
-    Self: 'static,
+    Self: Send + Sync + 'static,
     C: Clock,
     F: Fingerprinter,
     W: Framework<Name: Send + Sync> + Extracts<PolicyKey<W>, Key = PolicyKeys>,
@@ -115,6 +115,7 @@ where
 impl<W, C> Gate<W, PolicyKey<W>> for PolicyLimiter<[tollgate_policy::Key], C>
 where
     Self: Send + Sync + 'static,
+    JointLimiter<[tollgate_policy::Key], C>: Send + Sync,
     C: Clock,
     W: Framework<Name: Send + Sync> + Extracts<PolicyKey<W>, Key = PolicyKeys>,
 {

@@ -7,9 +7,11 @@ use core::cmp::Reverse;
 use core::future::Future;
 use core::pin::Pin;
 use core::time::Duration;
+use std::sync::Arc;
 
-use tollgate::{Decision, Denial, Quota, QuotaStatus, Receipt, Status};
+use tollgate::{Decision, Denial, Lender, Quota, QuotaStatus, Receipt, Reservation, Status};
 
+use super::in_flight::RequestInFlight;
 use crate::limit::Usage;
 use crate::problem::DenialKind;
 
@@ -68,7 +70,7 @@ pub(crate) mod sealed {
         const HAS_DIMENSIONS: bool = false;
 
         /// Decides.
-        fn decide(&self, keys: &K, request: Request) -> Verdict;
+        fn decide(self: &Arc<Self>, keys: &K, request: Request) -> Verdict;
 
         /// Decides elsewhere; `None` if this limiter decides at once.
         #[inline]
@@ -104,9 +106,21 @@ pub struct Request {
     pub(crate) cost: u32,
     /// Whether the permits may be refunded.
     pub(crate) refundable: bool,
-    /// Whether the request only looks. A limiter of one key does not heed it.
-    pub(crate) is_peek: bool,
+    pub(crate) kind: Kind,
     pub(crate) tell: Tell,
+}
+
+/// How long a request counts in concurrency limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It is in flight until its verdict is dropped.
+    Enters,
+    /// It is over at once.
+    AtOnce,
+    /// It only looks. A limiter of one key does not heed it.
+    Peek,
+    /// It is a further charge of a request that is in flight.
+    More,
 }
 
 /// The quotas whose permits left are shown in header fields.
@@ -139,13 +153,40 @@ impl Verdict {
         match status.decision() {
             Decision::Admitted(admission) if admission.is_counted() => {
                 let overruled = admission.overruled().map(|it| (octet(it.dimension()), octet(it.quota())));
-                Self::Admitted(Granted { left: Items::left(status, tell, hidden), receipt: None, overruled })
+                Self::Admitted(Granted {
+                    left: Items::left(status, tell, hidden),
+                    receipt: None,
+                    in_flight: None,
+                    overruled,
+                })
             }
             Decision::Admitted(admission) => match admission.overruled() {
                 Some(denial) => Self::Overruled(Refusal::by(&denial, || Items::marked(status))),
                 None => Self::Uncounted,
             },
             Decision::Denied(denial) => Refusal::of(&denial, || Items::marked(status).without(hidden)),
+        }
+    }
+
+    /// The verdict of a reserved request. Its permits stay charged, unless they are refunded later.
+    fn reserved<L>(limiter: &Arc<L>, reservation: Reservation<&L>, request: Request, hidden: Hidden) -> Self
+    where
+        L: Lender + Send + Sync + 'static,
+    {
+        match Self::of(reservation.status(), request.tell, hidden) {
+            Self::Admitted(granted) => {
+                let counts = |quota: QuotaStatus| quota.counts_requests();
+                let enters = request.kind == Kind::Enters && reservation.status().quotas().any(counts);
+                let (in_flight, receipt) = if enters {
+                    let (in_flight, receipt) = reservation.enter_owned(limiter);
+                    (Some(RequestInFlight::new(in_flight)), receipt)
+                } else {
+                    (None, reservation.commit())
+                };
+                let receipt = (request.refundable || enters).then(|| Box::new(AnyReceipt::InProcess(receipt)));
+                Self::Admitted(Granted { receipt, in_flight, ..granted })
+            }
+            other => other,
         }
     }
 }
@@ -157,6 +198,8 @@ pub struct Granted {
     pub(crate) left: Option<Items>,
     /// For permits that may be refunded. Boxed, because it moves with each verdict.
     pub(crate) receipt: Option<Box<AnyReceipt>>,
+    /// The place of a request that a concurrency limit counts. There is a receipt then.
+    pub(crate) in_flight: Option<RequestInFlight>,
     /// The dimension and the quota that would have denied it, but for the shadow mode of the dimension.
     pub(crate) overruled: Option<(u8, u8)>,
 }
@@ -241,6 +284,8 @@ pub struct Item {
     // One byte, because items move with admitted requests.
     dimension: u8,
     quota: u8,
+    /// Whether it is a concurrency limit, to which a request of any cost is one.
+    pub(crate) counts_requests: bool,
 }
 
 impl Item {
@@ -259,7 +304,7 @@ impl Item {
 
     /// The only quota of a key, of which no permit is left until `next_after`.
     const fn exhausted(limit: u32, next_after: Duration) -> Self {
-        Self { usage: Usage { remaining: 0, next_after }, limit, dimension: 0, quota: 0 }
+        Self { usage: Usage { remaining: 0, next_after }, limit, dimension: 0, quota: 0, counts_requests: false }
     }
 }
 
@@ -271,10 +316,14 @@ impl Items {
         let shown = || status.quotas().filter(|quota| !hidden.has(quota.dimension()));
         match tell {
             Tell::Nothing => None,
-            Tell::Tightest if hidden == Hidden::NONE => Some(Self::One(status.tightest()?.into())),
             Tell::Tightest => {
-                let tightest = shown().min_by_key(|quota| (quota.remaining(), Reverse(quota.next_after())));
-                Some(Self::One(tightest?.into()))
+                let tightest = if hidden == Hidden::NONE { status.tightest()? } else { fewest(shown())? };
+                if !tightest.counts_requests() {
+                    return Some(Self::One(tightest.into()));
+                }
+                // Places in flight are no measure of the permits of a rate: both are shown.
+                let rate = fewest(shown().filter(|quota| !quota.counts_requests()));
+                Some(rate.into_iter().chain([tightest]).map(Item::from).collect())
             }
             Tell::All => Some(shown().map(Item::from).collect()),
         }
@@ -298,6 +347,7 @@ impl Items {
     fn violated(left: &Status, denial: &Denial, cost: u32) -> Self {
         let (place, wait) = ((denial.dimension(), denial.quota()), denial.retry_after());
         let violated = |item: Item| {
+            let cost = if item.counts_requests { cost.min(1) } else { cost };
             let usage = item.usage.violated(cost, wait, (item.dimension(), item.quota()) == place)?;
             Some(Item { usage, ..item })
         };
@@ -335,9 +385,10 @@ impl Refusal {
 
     fn by(denial: &Denial, violated: impl FnOnce() -> Items) -> Box<Self> {
         let kind = DenialKind::from(denial.reason());
-        let (violated, decides) = match kind {
-            DenialKind::Quota => (violated(), Some((denial.dimension(), denial.quota()))),
-            _ => (Items::NONE, None),
+        let (violated, decides) = if kind.is_of_quota() {
+            (violated(), Some((denial.dimension(), denial.quota())))
+        } else {
+            (Items::NONE, None)
         };
         Box::new(Self { kind, wait: denial.retry_after(), violated, decides })
     }
@@ -356,8 +407,14 @@ impl Refusal {
 impl From<QuotaStatus> for Item {
     fn from(status: QuotaStatus) -> Self {
         let usage = Usage { remaining: status.remaining(), next_after: status.next_after() };
-        Self { usage, limit: status.limit(), dimension: octet(status.dimension()), quota: octet(status.quota()) }
+        let (dimension, quota) = (octet(status.dimension()), octet(status.quota()));
+        Self { usage, limit: status.limit(), dimension, quota, counts_requests: status.counts_requests() }
     }
+}
+
+/// The quota with the fewest permits left, as [`Status::tightest`].
+fn fewest(quotas: impl Iterator<Item = QuotaStatus>) -> Option<QuotaStatus> {
+    quotas.min_by_key(|quota| (quota.remaining(), Reverse(quota.next_after())))
 }
 
 /// An index fits in a byte: there are at most eight dimensions, and eight quotas per key.

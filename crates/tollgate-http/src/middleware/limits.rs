@@ -9,7 +9,7 @@ use tollgate::{Unasked, observe_overruled};
 
 use super::around::{Around, Outer};
 use super::charge::{Charge, Loan, State};
-use super::gate::{AskedWith, AtOnce, Granted, Refusal, Request, Verdict};
+use super::gate::{AskedWith, AtOnce, Granted, Kind, Refusal, Request, Verdict};
 use super::inner::{Inner, Options};
 use super::notice::Notice;
 use super::prepared::Prepared;
@@ -242,7 +242,7 @@ impl<L, V: FieldValue> Limits<L, V> {
         L: AskedWith<K>,
     {
         let inner = &self.inner;
-        let request = Request { cost, refundable, is_peek: false, tell: inner.tell() };
+        let request = Request { cost, refundable, kind: Kind::Enters, tell: inner.tell() };
         let decide = || inner.limiter.decide(&keys, request);
         // The limiter denies, and its observers see what becomes of that.
         let verdict = if self.is_in_shadow() { observe_overruled(decide) } else { decide() };
@@ -277,7 +277,7 @@ impl<L, V: FieldValue> Limits<L, V> {
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
-        let request = Request { cost, refundable, is_peek: false, tell: self.inner.tell() };
+        let request = Request { cost, refundable, kind: Kind::AtOnce, tell: self.inner.tell() };
         let Some(verdict) = self.inner.limiter.later(&keys, request) else { return Err(keys) };
         let inner = Arc::clone(&self.inner);
         Ok(Box::pin(async move { Inner::outcome(&inner, keys, verdict.await, refund_unanswered) }))
@@ -298,8 +298,8 @@ impl<L, V: FieldValue> Inner<L, V> {
     {
         match verdict {
             Verdict::Uncounted | Verdict::Overruled(_) => Outcome::Admitted(None),
-            Verdict::Admitted(Granted { left, receipt: Some(receipt), .. }) => {
-                let loan = Loan::new(Arc::clone(this), *receipt, left, keys, refund_unanswered);
+            Verdict::Admitted(Granted { left, receipt: Some(receipt), in_flight, .. }) => {
+                let loan = Loan::new(Arc::clone(this), (*receipt, in_flight), left, keys, refund_unanswered);
                 Outcome::Admitted(Some(Charge { state: State::Loan(Box::new(loan)) }))
             }
             Verdict::Admitted(Granted { left, receipt: None, .. }) => {

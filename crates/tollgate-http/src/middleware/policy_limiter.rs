@@ -6,18 +6,23 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::{Clock, Decision, JointError, Quota, Status, Unasked};
+use tollgate::{Clock, Decision, JointError, JointLimiter, Quota, Status, Unasked};
 use tollgate_redis::{AcquireError, Decided, PolicyLimiter, StoreError, StoreKeys};
 
 use super::gate::joint::JointKey;
-use super::gate::{AnyReceipt, Granted, Hidden, Items, Later, Refusal, Request, Tell, Verdict, sealed};
+use super::gate::{AnyReceipt, Granted, Hidden, Items, Kind, Later, Refusal, Request, Tell, Verdict, sealed};
 use crate::problem::{DenialKind, Problem};
 
-impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dimensions, C> {
+impl<K, C> sealed::Ask<K> for PolicyLimiter<K::Dimensions, C>
+where
+    JointLimiter<K::Dimensions, C>: Send + Sync + 'static,
+    K: JointKey + StoreKeys,
+    C: Clock,
+{
     const HAS_DIMENSIONS: bool = true;
 
     /// On a store only [`later`](sealed::Ask::later) decides.
-    fn decide(&self, keys: &K, request: Request) -> Verdict {
+    fn decide(self: &Arc<Self>, keys: &K, request: Request) -> Verdict {
         self.in_process().map_or_else(undecided, |limiter| limiter.decide(keys, request))
     }
 
@@ -27,7 +32,7 @@ impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dime
         let tiers: Vec<Option<usize>> = (0..bytes.len()).map(|dimension| keys.tier(dimension)).collect();
         let decision = async move {
             let keys: Vec<Option<&[u8]>> = bytes.iter().map(Option::as_deref).collect();
-            verdict(limiter.decide_in(&keys, &tiers, request.cost, request.is_peek).await, request)
+            verdict(limiter.decide_in(&keys, &tiers, request.cost, request.kind == Kind::Peek).await, request)
         };
         Some(Box::pin(Alone(Mutex::new(Box::pin(decision)))))
     }
@@ -61,7 +66,7 @@ impl<K: JointKey + StoreKeys, C: Clock> sealed::Ask<K> for PolicyLimiter<K::Dime
                 // The receipt is of this limiter.
                 let _ = limiter.spawn_settle(*receipt, actual);
             }
-            (receipt, _, Some(limiter)) => sealed::Ask::<K>::settle(limiter, receipt, actual),
+            (receipt, _, Some(limiter)) => sealed::Ask::<K>::settle(&**limiter, receipt, actual),
             // No other receipt is of this limiter.
             (AnyReceipt::InProcess(_), _, None) | (AnyReceipt::OnStore(_), None, None) => {}
         }

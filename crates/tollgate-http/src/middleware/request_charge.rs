@@ -6,6 +6,7 @@ use super::adapter::Middleware;
 use super::admitted::Admitted;
 use super::charge::Charge;
 use super::find::Gate;
+use super::in_flight::RequestInFlight;
 use super::key::Extracts;
 use super::settings::OnAnswer;
 use super::told::Told;
@@ -34,8 +35,16 @@ impl<W: Middleware + Extracts<X>, L: Gate<W, X>, X> RequestCharge<W, L, X> {
         self.on_answer.is_some()
     }
 
+    /// The place of the request, if a concurrency limit counts it. It is for the body of the response,
+    /// and for handlers.
+    #[must_use]
+    pub fn in_flight(&self) -> Option<RequestInFlight> {
+        self.charge.in_flight()
+    }
+
     /// Settles the charge when the inner service has answered. Returns the values of header fields.
-    /// The head of the answer may be left out if nothing looks at it.
+    /// The head of the answer may be left out if nothing looks at it. The request is over, unless its
+    /// [place](Self::in_flight) is kept.
     #[must_use]
     pub fn answered(mut self, answer: Option<&W::AnswerHead<'_>>) -> Option<Told<W::Field>> {
         let (on_answer, charge) = (self.on_answer.as_deref(), &mut self.charge);

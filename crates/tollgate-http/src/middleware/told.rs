@@ -18,7 +18,7 @@ pub enum Told<V> {
         limit: u32,
         /// The value of `X-RateLimit-Remaining`.
         remaining: u32,
-        /// The value of `X-RateLimit-Reset`.
-        reset: u64,
+        /// The value of `X-RateLimit-Reset`; `None` for a limit on requests at a time.
+        reset: Option<u64>,
     },
 }

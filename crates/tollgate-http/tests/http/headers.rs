@@ -80,7 +80,7 @@ fn the_limits_of_the_drafts_examples() {
         let policy = policy(name, quota, window);
         let limit = policy.admitted(usage(remaining, secs(next)));
         assert_eq!(limit.to_string(), expected);
-        let numbers = [("r", remaining.into()), ("t", limit.reset().try_into().unwrap())];
+        let numbers = [("r", remaining.into()), ("t", limit.reset().unwrap().try_into().unwrap())];
         assert_eq!(parse(expected), [(name.to_owned(), integers(numbers))]);
     }
     // "The values of Retry-After and RateLimit reference the same moment."
@@ -93,19 +93,44 @@ fn a_remaining_quota_is_not_advertised_as_a_burst() {
     // The draft's "resource exhaustion": 10,000 a 1,000 seconds, all free. A `t` of 10 would invite
     // to a hundred times the rate.
     let policy = policy("somepolicy", 10_000, 1_000);
-    assert_eq!(policy.admitted(usage(10_000, Duration::ZERO)).reset(), 1_000);
-    assert_eq!(policy.admitted(usage(5_000, secs(10))).reset(), 500);
-    assert_eq!(policy.admitted(usage(1, Duration::from_nanos(1))).reset(), 1);
+    assert_eq!(policy.admitted(usage(10_000, Duration::ZERO)).reset(), Some(1_000));
+    assert_eq!(policy.admitted(usage(5_000, secs(10))).reset(), Some(500));
+    assert_eq!(policy.admitted(usage(1, Duration::from_nanos(1))).reset(), Some(1));
 }
 
 #[test]
 fn a_denial_advertises_no_longer_wait_than_retry_after() {
     // Three of a hundred are free, five are asked for.
     let policy = policy("user-1m", 100, 60);
-    assert_eq!(policy.violated(usage(3, secs(1)), secs(40)).reset(), 2);
-    assert_eq!(policy.violated(usage(99, secs(1)), secs(2)).reset(), 2);
-    assert_eq!(policy.violated(usage(3, secs(9)), secs(5)).reset(), 5);
-    assert_eq!(policy.violated(usage(99, secs(1)), Duration::MAX).reset(), 60);
+    assert_eq!(policy.violated(usage(3, secs(1)), secs(40)).reset(), Some(2));
+    assert_eq!(policy.violated(usage(99, secs(1)), secs(2)).reset(), Some(2));
+    assert_eq!(policy.violated(usage(3, secs(9)), secs(5)).reset(), Some(5));
+    assert_eq!(policy.violated(usage(99, secs(1)), Duration::MAX).reset(), Some(60));
+}
+
+/// The draft's unit `concurrent-requests`, by which a policy has no window. Nothing divides by it.
+#[test]
+fn requests_at_a_time_have_no_window_and_no_reset() {
+    let streams = Policy::of("streams", &Quota::concurrent(4)).unwrap();
+    assert_eq!((streams.to_string(), streams.window()), (r#""streams";q=4;qu="concurrent-requests""#.to_owned(), 0));
+    assert_eq!(streams.clone().unit(QuotaUnit::ContentBytes), streams);
+    assert_eq!(Policy::concurrent("streams", 0), Err(PolicyError::ZeroQuota));
+    for next in [Duration::ZERO, Duration::MAX] {
+        let limits = [streams.admitted(usage(3, next)), streams.violated(usage(3, next), Duration::MAX)];
+        assert_eq!(
+            limits.map(|limit| (limit.to_string(), limit.reset())),
+            [(); 2].map(|()| (r#""streams";r=3"#.into(), None))
+        );
+    }
+    let (rate, none) = (policy("rate", 100, 60), streams.violated(usage(0, Duration::MAX), Duration::MAX));
+    let some = rate.admitted(usage(60, secs(10)));
+    assert_eq!(
+        fields(Headers::XRateLimit, [none]),
+        [("x-ratelimit-limit", "4".into()), ("x-ratelimit-remaining", "0".into())]
+    );
+    // The permits of a rate are another kind, and have a reset.
+    assert_eq!(ServiceLimit::tightest([none, some]), Some(some));
+    assert_eq!(fields(Headers::Draft11, [some, none]), [("ratelimit", r#""rate";r=60;t=36, "streams";r=0"#.into())]);
 }
 
 #[test]
@@ -287,7 +312,7 @@ proptest! {
         for ((name, mut params), limit) in parsed.into_iter().zip(limits) {
             prop_assert_eq!(name, limit.policy().name());
             params.remove("pk");
-            prop_assert_eq!(params, integers([("r", limit.remaining().into()), ("t", limit.reset().try_into().unwrap())]));
+            prop_assert_eq!(params, integers([("r", limit.remaining().into()), ("t", limit.reset().unwrap().try_into().unwrap())]));
         }
     }
 
@@ -297,9 +322,9 @@ proptest! {
         let remaining = remaining.min(quota);
         let limit = policy.admitted(usage(remaining, next));
         // r / t <= q / w
-        prop_assert!(u128::from(remaining) * u128::from(window) <= u128::from(quota) * u128::from(limit.reset()));
+        prop_assert!(u128::from(remaining) * u128::from(window) <= u128::from(quota) * u128::from(limit.reset().unwrap()));
         if remaining == quota && next.is_zero() {
-            prop_assert_eq!(limit.reset(), u64::from(window));
+            prop_assert_eq!(limit.reset(), Some(u64::from(window)));
         }
     }
 }

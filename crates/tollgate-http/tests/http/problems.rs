@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use tollgate::{AtKeyCap, Decision, DenialReason, Limiter, Penalty, Quota};
 use tollgate_http::{DenialKind, Headers, Policies, Policy, Problem, Usage, grpc_content_type, write_grpc_message};
 
-const KINDS: [DenialKind; 10] = [
+const KINDS: [DenialKind; 11] = [
     DenialKind::Quota,
+    DenialKind::InFlight,
     DenialKind::Penalty,
     DenialKind::KeyCap,
     DenialKind::DenyList,
@@ -36,11 +37,29 @@ fn owned<const N: usize>(fields: [(&'static str, &str); N]) -> Vec<(&'static str
     fields.map(|(name, value)| (name, value.to_owned())).into()
 }
 
+/// A place may be free at any time, so that clients are told neither a wait nor that none helps.
+#[test]
+fn too_many_requests_in_flight_are_told_no_wait() {
+    let limiter = tollgate::DirectLimiter::new(Quota::concurrent(1)).unwrap();
+    let _in_flight = limiter.try_enter().unwrap();
+    let denial = limiter.try_enter().unwrap_err();
+    let problem = Problem::from(denial);
+    assert_eq!((problem.kind(), problem.wait(), problem.retry_after()), (DenialKind::InFlight, None, None));
+    let body: Value = serde_json::from_str(&problem.to_json()).unwrap();
+    assert_eq!(body["detail"], "Too many requests are in flight. Try again when one has ended.");
+    let expected = [("cache-control", "no-store"), ("content-type", "application/problem+json")];
+    assert_eq!(fields(&problem, Headers::Draft11), owned(expected));
+    let grpc = grpc(&problem);
+    assert_eq!((grpc.len(), &grpc[0]), (2, &("grpc-status", "8".to_owned())));
+    assert!(grpc[1].1.ends_with("Too many requests are in flight. Try again when one has ended."), "{grpc:?}");
+}
+
 #[test]
 fn each_kind_has_its_status_and_type() {
     let base = "https://iana.org/assignments/http-problem-types#";
     for (kind, status, problem_type) in [
         (DenialKind::Quota, 429, Some("quota-exceeded")),
+        (DenialKind::InFlight, 429, Some("quota-exceeded")),
         (DenialKind::Penalty, 429, Some("abnormal-usage-detected")),
         (DenialKind::KeyCap, 503, Some("temporary-reduced-capacity")),
         (DenialKind::DenyList, 403, None),
@@ -72,9 +91,15 @@ fn there_is_a_retry_after_only_where_waiting_helps() {
 
         let never = Problem::new(kind, Duration::MAX);
         assert_eq!(never.retry_after(), None);
-        // Without a key the limiter was not asked, or without its store did not decide: no advice.
-        let is_without =
-            [DenialKind::KeyNotSent, DenialKind::KeyMalformed, DenialKind::KeyNotProvided, DenialKind::Undecided];
+        // Without a key the limiter was not asked, or without its store did not decide: no advice. When a
+        // request in flight ends is not known.
+        let is_without = [
+            DenialKind::InFlight,
+            DenialKind::KeyNotSent,
+            DenialKind::KeyMalformed,
+            DenialKind::KeyNotProvided,
+            DenialKind::Undecided,
+        ];
         let has_advice = !is_without.contains(&kind);
         assert_eq!(never.to_json().contains("Trying again does not help."), has_advice, "{kind:?}");
     }
@@ -243,6 +268,7 @@ proptest! {
             DenialKind::KeyNotSent => prop_assert_eq!(detail, Some(&*format!("The request needs {words}."))),
             DenialKind::KeyMalformed => prop_assert!(detail.is_some_and(|detail| detail.contains(&words))),
             DenialKind::KeyNotProvided | DenialKind::Undecided => prop_assert_eq!(detail, None),
+            DenialKind::InFlight => prop_assert!(detail.is_some_and(|detail| detail.contains("has ended"))),
             _ => prop_assert_eq!(detail, Some("Trying again does not help.")),
         }
     }

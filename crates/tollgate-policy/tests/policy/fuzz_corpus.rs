@@ -71,6 +71,8 @@ fn damage() -> impl Strategy<Value = Damage> {
         "phase = \"1s\"\n",
         "month",
         "zone = \"UTC\"\n",
+        "algorithm = \"concurrency\"\n",
+        "max_hold = \"1s\"\n",
         "start = 0\n",
         "\\",
         "\u{1}",

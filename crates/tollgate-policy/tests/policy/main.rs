@@ -6,6 +6,7 @@ mod corpus;
 mod enforced;
 mod examples;
 mod fuzz_corpus;
+mod in_flight;
 mod phases;
 mod policies;
 mod reload;

@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tollgate::{JointLimiter, MockClock};
+use tollgate::{DenialReason, JointLimiter, MockClock};
 use tollgate_policy::{Asked, Key, Policy, RequestLimiter, Value};
 
 /// The policies that a test plays.
-const PLAYED: [&str; 11] = [
+const PLAYED: [&str; 12] = [
     "ai-gateway",
     "api-tiers",
     "behind-cdn",
     "crawlers",
     "endpoint-off",
+    "exports",
     "internal-networks",
     "login",
     "scanners",
@@ -227,6 +228,35 @@ fn an_endpoint_is_off_but_for_some() {
     let ask = |client, path| play.ask(&[("client", client), ("path", path)]);
     assert_eq!([ask("203.0.113.7", "/import"), ask("203.0.113.7", "//import/")], ['x', 'x']);
     assert_eq!([ask("10.7.1.1", "/import"), ask("203.0.113.7", "/")], ['+', '+']);
+}
+
+#[test]
+fn exports_are_few_at_a_time_for_a_user_and_for_a_tenant() {
+    let play = Play::of("exports");
+    let begin = |user: &str, tenant: &str| {
+        let values = play.limiter.fields().iter().map(|field| Some(if field == "user" { user } else { tenant }));
+        play.limiter.try_enter(values.map(|value| value.map(|it| it.to_owned().into())).collect())
+    };
+    let begin_two = |user: &str, tenant: &str| [(); 2].map(|()| begin(user, tenant).expect("a place"));
+    let of_alice = begin_two("alice", "acme");
+    let denial = begin("alice", "acme").unwrap_err().denial().expect("a denial");
+    assert_eq!((denial.reason(), denial.dimension()), (DenialReason::InFlight, 0));
+    let of_others = [begin_two("bob", "acme"), begin_two("carol", "umbrella")];
+    let fifth = begin("dave", "acme").expect("a place");
+    let denial = begin("dave", "acme").unwrap_err().denial().expect("a denial");
+    assert_eq!((denial.reason(), denial.dimension()), (DenialReason::InFlight, 1));
+    // An export that ends makes room.
+    drop(of_alice);
+    let of_dave = begin("dave", "acme").expect("a place");
+    drop((of_others, fifth, of_dave));
+    let large: Vec<_> = (0..10).flat_map(|user| begin_two(&format!("user {user}"), "initech")).collect();
+    assert!(begin("alice", "initech").is_err());
+    drop(large);
+    // Of the day, two are used up: denied ones are not charged.
+    let day = (0..30).take_while(|_| begin("alice", "acme").is_ok());
+    assert_eq!(day.count(), 18);
+    play.after(86_400);
+    assert!(begin("alice", "acme").is_ok());
 }
 
 #[test]

@@ -154,7 +154,9 @@ fn status(decided: &Decided, asked: &Asked) -> DescriptorStatus {
         Ruling::Admitted => (Code::Ok, decided.tightest(wanted)),
         Ruling::Uncounted | Ruling::Overruled => (Code::Ok, None),
         // Another descriptor is over the limit.
-        Ruling::Denied(DenialKind::Quota) if decided.violated(wanted).next().is_none() => (Code::Ok, None),
+        Ruling::Denied(DenialKind::Quota | DenialKind::InFlight) if decided.violated(wanted).next().is_none() => {
+            (Code::Ok, None)
+        }
         Ruling::Denied(_) => (Code::OverLimit, ServiceLimit::tightest(decided.violated(wanted))),
     };
     DescriptorStatus {
@@ -166,7 +168,8 @@ fn status(decided: &Decided, asked: &Asked) -> DescriptorStatus {
         }),
         limit_remaining: limit.map_or(0, |limit| limit.remaining()),
         duration_until_reset: limit
-            .map(|limit| Duration { seconds: i64::try_from(limit.reset()).unwrap_or(i64::MAX), nanos: 0 }),
+            .and_then(|limit| limit.reset())
+            .map(|reset| Duration { seconds: i64::try_from(reset).unwrap_or(i64::MAX), nanos: 0 }),
         ..DescriptorStatus::default()
     }
 }

@@ -11,6 +11,7 @@ mod envoy;
 mod envoy_grpc;
 mod guarded;
 mod held;
+mod in_flight;
 #[cfg(feature = "redis")]
 mod limited;
 mod networks;

@@ -29,6 +29,27 @@ fn a_good_policy_is_told_in_words() {
 }
 
 #[test]
+fn requests_in_flight_are_told_in_words_and_by_which_ways_none_is_held() {
+    let scratch = Scratch::new("check-in-flight");
+    let dimension = |name: &str, quota: &str| format!("[[dimension]]\nname = \"{name}\"\nquota = [{{ {quota} }}]\n");
+    let tier = "[[dimension.tier]]\nname = \"pro\"\nquota = [{ algorithm = \"concurrency\", limit = 2000 }]\n";
+    let in_flight = dimension("user", "algorithm = \"concurrency\", limit = 4, max_hold = \"10m\"");
+    let policy = scratch.with("p.toml", in_flight + tier + &dimension("tenant", "limit = 5, per = \"1m\""));
+    let expected = format!(
+        "{policy}: good, 2 dimensions\n  user: for each user\n    at most 4 in flight at once, each held by `tollgate \
+         serve` for at most 10m\n    tier pro: requests for which the program chooses it\n      at most 2,000 in flight at \
+         once, each held by `tollgate serve` for at most 1m\n  tenant: for each tenant\n    at most 5 in any 1m\n  in flight: \
+         `/acquire` holds a request until `/release`\n    asked by nginx or Envoy, which tell no end, a request is over at \
+         once and holds no place\n"
+    );
+    let told = text(&check(&[&policy]).stdout);
+    assert_eq!(told.split_whitespace().collect::<Vec<_>>(), expected.split_whitespace().collect::<Vec<_>>());
+    let report: Value = serde_json::from_slice(&check(&["--format", "json", &policy]).stdout).unwrap();
+    let quota = &report["policies"][0]["dimensions"][0]["quotas"][0]["quota"];
+    assert_eq!(quota, "concurrency limit, 4 in flight, held for at most 10m");
+}
+
+#[test]
 fn limits_of_networks_that_serve_adds_are_told() {
     let scratch = Scratch::new("check-networks");
     let dimension = "[[dimension]]\nname = \"a\"\nkey = [\"client\"]\nquota = [{ limit = 524, per = \"1m\" }]\n";

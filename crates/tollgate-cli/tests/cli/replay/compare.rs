@@ -175,6 +175,28 @@ fn queued_requests_pass_later() {
     );
 }
 
+/// Neither those that are compared by themselves, nor one that is asked for.
+#[test]
+fn requests_in_flight_are_not_compared() {
+    let scratch = Scratch::new("compare-in-flight");
+    let output = compare(&["--limit", "20", "--per", "10s", "--format", "json", SAMPLE]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names = report["compared"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
+    assert!(names.clone().count() > 3 && names.clone().all(|name| !name.contains("concurrency")), "{report}");
+    let policy = "[[dimension]]\nname = \"client\"\nquota = [{ algorithm = \"concurrency\", limit = 2 }]\n";
+    let policy = scratch.with("p.toml", policy);
+    for (options, named) in [
+        (&["--limit", "20", "--per", "10s", "--algorithm", "concurrency"][..], "--algorithm concurrency: "),
+        (&["--policy", &policy, "--policy", SAMPLE_POLICY], "p.toml: dimension \"client\": "),
+    ] {
+        let output = compare(&[options, &[SAMPLE]].concat());
+        let complaint = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{complaint}");
+        let reason = format!("{named}a log does not tell when its requests have ended");
+        assert!(complaint.contains(&reason), "{complaint}");
+    }
+}
+
 #[test]
 fn the_table_and_the_plot() {
     let scratch = Scratch::new("compare-plot");

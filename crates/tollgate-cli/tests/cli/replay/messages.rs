@@ -40,6 +40,31 @@ fn bounds_are_those_of_limits_and_windows_in_units_of_people() {
     assert!(too_long.contains("line 3, column 10: the window 20000d is too long: at most 13343d"), "{too_long}");
 }
 
+/// Before anything is read: the log need not be there.
+#[test]
+fn requests_in_flight_are_refused_since_a_log_tells_no_ends() {
+    let scratch = Scratch::new("in-flight");
+    let dimension = |name: &str, quota: &str| format!("[[dimension]]\nname = \"{name}\"\nquota = [{{ {quota} }}]\n");
+    let (rate, in_flight) = ("limit = 5, per = \"1m\"", "algorithm = \"concurrency\", limit = 5");
+    let tier = format!(
+        "{}[[dimension.tier]]\nname = \"slow\"\nmatch = {{ path = \"/\" }}\nquota = [{{ {in_flight} }}]\n",
+        dimension("path", rate)
+    );
+    for (at, policy) in [dimension("client", rate) + &dimension("path", in_flight), tier].iter().enumerate() {
+        let policy = scratch.with(&format!("{at}.toml"), policy);
+        let output = replay(&["--policy", &policy, "no such log"]);
+        let expected = format!(
+            "tollgate: {policy}: dimension \"path\": a log does not tell when its requests have ended, so that requests \
+             in flight can't be counted: leave the concurrency limit out, and replay the other limits"
+        );
+        let told = text(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!((output.status.code(), told), (Some(2), expected));
+    }
+    let output = replay(&["--algorithm", "concurrency", "--limit", "5", "--max-hold", "10m", "no such log"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("tollgate: --algorithm concurrency: a log does not tell"));
+}
+
 #[test]
 fn one_cause_is_told_once() {
     let scratch = Scratch::new("once");

@@ -22,7 +22,8 @@ fn waits(options: &[&str], seconds: &[&str]) -> Vec<f64> {
 #[test]
 fn options_are_the_fields_of_a_policy() {
     let scratch = Scratch::new("fields");
-    for algorithm in Algorithm::ALL {
+    // A log does not tell what the other one counts.
+    for algorithm in Algorithm::ALL.iter().filter(|algorithm| **algorithm != Algorithm::Concurrency) {
         let fields = algorithm.needed_fields().iter().chain(algorithm.optional_fields());
         // No policy has the one, and the other is for windows of the calendar.
         let fields = fields.filter(|field| !matches!(field, Field::CountingRefused | Field::Zone));

@@ -4,12 +4,12 @@ use core::hash::Hash;
 use std::sync::Arc;
 
 use tollgate::{
-    AsKey, Clock, Decision, Dimensions, Fingerprinter, JointError, JointLimiter, Keys, Quota, ReserveError, Status,
-    Unasked,
+    Algorithm, AsKey, Clock, Decision, Dimensions, Fingerprinter, InFlight, JointError, JointLimiter, Keys, Quota,
+    ReserveError, Status, Unasked,
 };
 
 use super::super::each_tuple::each_tuple;
-use super::{AnyReceipt, Granted, Hidden, Items, Refusal, Request, Tell, Verdict, sealed};
+use super::{AnyReceipt, Hidden, Items, Kind, Refusal, Request, Tell, Verdict, sealed};
 use crate::problem::DenialKind;
 
 /// The keys of a request for the dimensions of a [`JointLimiter`]: a tuple of one to eight
@@ -78,21 +78,30 @@ impl<K: AsKey<K>> JointKey for Vec<Option<K>> {
     }
 }
 
-impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K::Dimensions, C, F> {
+impl<C, F, K> sealed::Ask<K> for JointLimiter<K::Dimensions, C, F>
+where
+    Self: Send + Sync + 'static,
+    C: Clock,
+    F: Fingerprinter,
+    K: JointKey,
+{
     const HAS_DIMENSIONS: bool = true;
 
-    fn decide(&self, keys: &K, request: Request) -> Verdict {
-        if request.is_peek {
-            let status = self.peek_reserve(keys.refs(), request.cost);
-            return status.map_or_else(undecided, |status| Verdict::of(&status, request.tell, hidden(self)));
-        }
-        if request.refundable || self.settings().may_delay() {
-            return reserve(self, keys, request);
-        }
-        match self.try_acquire_n_status(keys.refs(), request.cost) {
-            Ok(status) => Verdict::of(&status, request.tell, hidden(self)),
-            Err(error) => undecided(error),
-        }
+    fn decide(self: &Arc<Self>, keys: &K, request: Request) -> Verdict {
+        // Middleware does not wait for a queue: it reserves for now. The quotas that keys have of their
+        // own are of the same algorithm as those of their dimension.
+        let is_reserved = |quota: &Quota| match quota.algorithm() {
+            Algorithm::LeakyQueue => true,
+            Algorithm::Concurrency => request.kind == Kind::Enters,
+            _ => false,
+        };
+        let status = match request.kind {
+            Kind::Peek => self.peek_reserve(keys.refs(), request.cost),
+            Kind::More => self.try_acquire_more(keys.refs(), request.cost),
+            _ if request.refundable || self.settings().any_quota(is_reserved) => return reserve(self, keys, request),
+            _ => self.try_acquire_n_status(keys.refs(), request.cost),
+        };
+        status.map_or_else(undecided, |status| Verdict::of(&status, request.tell, hidden(self)))
     }
 
     fn left(&self, keys: &K, tell: Tell) -> Option<Items> {
@@ -127,28 +136,57 @@ impl<C: Clock, F: Fingerprinter, K: JointKey> sealed::Ask<K> for JointLimiter<K:
     }
 }
 
-fn reserve<K, C, F>(limiter: &JointLimiter<K::Dimensions, C, F>, keys: &K, request: Request) -> Verdict
+fn reserve<K, C, F>(limiter: &Arc<JointLimiter<K::Dimensions, C, F>>, keys: &K, request: Request) -> Verdict
 where
+    JointLimiter<K::Dimensions, C, F>: Send + Sync + 'static,
     K: JointKey,
     C: Clock,
     F: Fingerprinter,
 {
     match limiter.reserve(keys.refs(), request.cost) {
-        Ok(reservation) => match Verdict::of(reservation.status(), request.tell, hidden(limiter)) {
-            Verdict::Admitted(Granted { left, overruled, .. }) => {
-                let receipt = reservation.commit();
-                let receipt = request.refundable.then(|| Box::new(AnyReceipt::InProcess(receipt)));
-                Verdict::Admitted(Granted { left, receipt, overruled })
-            }
-            other => other,
-        },
-        Err(ReserveError::Denied(denial)) => {
-            let violated = |now: Status| Items::violated(&now, &denial, request.cost);
-            let now = || limiter.peek_reserve(keys.refs(), request.cost);
-            Refusal::of(&denial, || now().map_or(Items::NONE, violated).without(hidden(limiter)))
+        Ok(reservation) => Verdict::reserved(limiter, reservation, request, hidden(limiter)),
+        Err(error) => refused(limiter, keys, request.cost, &error),
+    }
+}
+
+/// A limiter that the guard of a request in flight shares.
+pub(crate) type Shared<K, C, F> = Arc<JointLimiter<<K as JointKey>::Dimensions, C, F>>;
+
+/// A request in flight.
+pub(crate) type Guard<K, C, F> = InFlight<Shared<K, C, F>>;
+
+/// Decides, and holds an admitted request in flight.
+pub(crate) fn enter<K, C, F>(limiter: &Shared<K, C, F>, keys: &K, request: Request) -> (Verdict, Option<Guard<K, C, F>>)
+where
+    K: JointKey,
+    C: Clock,
+    F: Fingerprinter,
+{
+    match limiter.reserve_owned(keys.refs(), request.cost) {
+        Ok(reservation) => {
+            let verdict = Verdict::of(reservation.status(), request.tell, hidden(limiter));
+            let (in_flight, _) = reservation.enter();
+            (verdict, Some(in_flight))
         }
-        Err(ReserveError::Joint(error)) => undecided(error),
-        Err(_) => Refusal::cost(),
+        Err(error) => (refused(limiter, keys, request.cost, &error), None),
+    }
+}
+
+/// The verdict of a reservation that was not made.
+fn refused<K, C, F>(limiter: &JointLimiter<K::Dimensions, C, F>, keys: &K, cost: u32, error: &ReserveError) -> Verdict
+where
+    K: JointKey,
+    C: Clock,
+    F: Fingerprinter,
+{
+    match error {
+        ReserveError::Denied(denial) => {
+            let violated = |now: Status| Items::violated(&now, denial, cost);
+            let now = || limiter.peek_reserve(keys.refs(), cost);
+            Refusal::of(denial, || now().map_or(Items::NONE, violated).without(hidden(limiter)))
+        }
+        ReserveError::Joint(error) => undecided(*error),
+        _ => Refusal::cost(),
     }
 }
 

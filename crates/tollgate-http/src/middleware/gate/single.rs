@@ -6,18 +6,22 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tollgate::{
-    Algorithm, AsKey, Clock, CostExceedsLimit, Decision, Denial, Fingerprinter, Key, Limiter, NoKey, Quota, Receipt,
+    Algorithm, AsKey, Clock, CostExceedsLimit, Decision, Denial, Fingerprinter, Key, Limiter, NoKey, Quota,
     ReserveError, Status, Unasked,
 };
 
-use super::{AnyReceipt, Granted, Hidden, Item, Items, Refusal, Request, Tell, Verdict, sealed};
+use super::{AnyReceipt, Granted, Hidden, Item, Items, Kind, Refusal, Request, Tell, Verdict, sealed};
 
-impl<K: Key, X, C: Clock, F: Fingerprinter> sealed::Ask<X> for Limiter<K, C, F>
+impl<K, X, C, F> sealed::Ask<X> for Limiter<K, C, F>
 where
+    Self: Send + Sync + 'static,
+    K: Key,
+    C: Clock,
+    F: Fingerprinter,
     Keys: Same<K, X>,
 {
-    fn decide(&self, key: &X, request: Request) -> Verdict {
-        Single { limiter: self, key }.decide(request)
+    fn decide(self: &Arc<Self>, key: &X, request: Request) -> Verdict {
+        Single { limiter: &**self, key }.decide(self, request)
     }
 
     fn left(&self, key: &X, tell: Tell) -> Option<Items> {
@@ -95,9 +99,20 @@ impl<K: Key, X, C: Clock, F: Fingerprinter> Single<'_, K, X, C, F>
 where
     Keys: Same<K, X>,
 {
-    fn decide(&self, request: Request) -> Verdict {
-        if request.refundable || self.has_queue() {
-            return self.reserve(request);
+    /// Decides. The guard of a request in flight holds `limiter`, which is the same.
+    fn decide(&self, limiter: &Arc<Limiter<K, C, F>>, request: Request) -> Verdict
+    where
+        Limiter<K, C, F>: Send + Sync + 'static,
+    {
+        // The quotas that keys have of their own are of the same algorithm.
+        let algorithm = self.limiter.quotas()[0].algorithm();
+        if request.kind == Kind::More && algorithm == Algorithm::Concurrency {
+            // There are no permits.
+            return Verdict::Uncounted;
+        }
+        // Middleware does not wait for a queue: it reserves for now.
+        if request.refundable || matches!(algorithm, Algorithm::LeakyQueue | Algorithm::Concurrency) {
+            return self.reserve(limiter, request);
         }
         if request.tell == Tell::Nothing {
             return self.decide_only(request);
@@ -111,7 +126,7 @@ where
     fn decide_only(&self, request: Request) -> Verdict {
         match self.limiter.acquire_by(self.key(), request.cost) {
             Ok(Decision::Admitted(admission)) if admission.is_counted() => {
-                Verdict::Admitted(Granted { left: None, receipt: None, overruled: None })
+                Verdict::Admitted(Granted { left: None, receipt: None, in_flight: None, overruled: None })
             }
             Ok(Decision::Admitted(_)) => Verdict::Uncounted,
             Ok(Decision::Denied(denial)) => Refusal::of(&denial, || self.one_violated(&denial, request.cost)),
@@ -132,19 +147,12 @@ where
         self.peek(cost).map_or(Items::NONE, |now| Items::violated(&now, denial, cost))
     }
 
-    fn reserve(&self, request: Request) -> Verdict {
-        match self.charge(request.cost) {
-            Ok((status, receipt)) => match status.decision() {
-                Decision::Admitted(admission) if admission.is_counted() => {
-                    let receipt = request.refundable.then(|| Box::new(AnyReceipt::InProcess(receipt)));
-                    Verdict::Admitted(Granted {
-                        left: Items::left(&status, request.tell, Hidden::NONE),
-                        receipt,
-                        overruled: None,
-                    })
-                }
-                _ => Verdict::Uncounted,
-            },
+    fn reserve(&self, limiter: &Arc<Limiter<K, C, F>>, request: Request) -> Verdict
+    where
+        Limiter<K, C, F>: Send + Sync + 'static,
+    {
+        match limiter.reserve_by(self.key(), request.cost, Duration::ZERO) {
+            Ok(reservation) => Verdict::reserved(limiter, reservation, request, Hidden::NONE),
             Err(ReserveError::Denied(denial)) => Refusal::of(&denial, || self.violated_now(&denial, request.cost)),
             Err(_) => Refusal::cost(),
         }
@@ -159,12 +167,7 @@ where
         Lent(self.key, PhantomData)
     }
 
-    fn charge(&self, cost: u32) -> Result<(Status, Receipt), ReserveError> {
-        let reservation = self.limiter.reserve_by(self.key(), cost, Duration::ZERO)?;
-        Ok((reservation.status().clone(), reservation.commit()))
-    }
-
-    /// As `charge`, without a charge.
+    /// The answer to a reservation, without a charge.
     fn peek(&self, cost: u32) -> Result<Status, CostExceedsLimit> {
         self.limiter.peek_reserve_by(self.key(), cost, Duration::ZERO)
     }
@@ -172,10 +175,5 @@ where
     /// The limit, if there is one quota.
     fn limit(&self) -> Option<u32> {
         if let [quota] = *self.limiter.quotas_by(self.key()) { Some(quota.limit()) } else { None }
-    }
-
-    /// Whether an admission may have a delay. Middleware does not wait: it reserves for now.
-    fn has_queue(&self) -> bool {
-        self.limiter.quotas()[0].algorithm() == Algorithm::LeakyQueue
     }
 }

@@ -8,6 +8,7 @@ mod exact;
 mod fields;
 mod grpc;
 mod handlers;
+mod in_flight;
 mod keys;
 #[cfg(feature = "tracing")]
 mod log;

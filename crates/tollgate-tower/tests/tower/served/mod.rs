@@ -10,6 +10,7 @@ mod exact;
 mod from_tower_governor;
 mod handlers;
 mod http2;
+mod in_flight;
 mod keys;
 #[cfg(feature = "client")]
 mod polite;

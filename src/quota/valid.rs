@@ -80,7 +80,7 @@ impl Quota {
             error_if(start > limit, QuotaError::StartPastCapacity { start, capacity: limit }),
             error_if(self.counts_refused && !is_log, QuotaError::CountingRefusedNeedsLog),
             error_if(self.phase.is_some() && !has_phase, QuotaError::PhaseNeedsFixedWindow),
-            error_if(self.holds_wrongly, QuotaError::HoldNeedsConcurrency),
+            error_if(self.has_foreign_hold, QuotaError::HoldNeedsConcurrency),
             if let Some(name) = &self.name { check_name(name) } else { Ok(()) },
         ])
     }

@@ -41,7 +41,7 @@ pub struct Quota {
     /// The start of one of the aligned windows, after the start of 1970.
     pub(super) phase: Option<Duration>,
     /// Whether a longest time to hold requests was given to another algorithm, which has none.
-    pub(super) holds_wrongly: bool,
+    pub(super) has_foreign_hold: bool,
     /// Whether denied requests count.
     pub(super) counts_refused: bool,
     pub(super) name: Option<Name>,
@@ -49,7 +49,16 @@ pub struct Quota {
 
 impl Quota {
     pub(super) const fn of(kind: Kind, limit: u32, window: Duration) -> Self {
-        Self { limit, window, kind, start: None, phase: None, holds_wrongly: false, counts_refused: false, name: None }
+        Self {
+            limit,
+            window,
+            kind,
+            start: None,
+            phase: None,
+            has_foreign_hold: false,
+            counts_refused: false,
+            name: None,
+        }
     }
 
     /// The most permits that a request can be granted.
@@ -201,7 +210,7 @@ impl Quota {
     pub const fn held_at_most(self, max_hold: Duration) -> Self {
         match self.kind {
             Kind::Concurrency { .. } => Self { kind: Kind::Concurrency { max_hold: Some(max_hold) }, ..self },
-            _ => Self { holds_wrongly: true, ..self },
+            _ => Self { has_foreign_hold: true, ..self },
         }
     }
 

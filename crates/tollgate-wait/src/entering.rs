@@ -18,7 +18,22 @@ use crate::waiting::WaitingLimiter;
 /// A limiter that requests can wait to enter: a [`Limiter`], a
 /// [`DirectLimiter`](tollgate::DirectLimiter), or a [`JointLimiter`].
 ///
-/// This trait is sealed.
+/// This trait is sealed. It is for functions over any such limiter:
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use tollgate::{InFlight, Lender, Limiter, Quota};
+/// use tollgate_wait::{Enters, WaitError, WaitingLimiter};
+///
+/// fn enter<L: Enters<u64> + Lender>(limiter: &WaitingLimiter<L>) -> Result<InFlight<Arc<L>>, WaitError> {
+///     limiter.enter(7).block_within(Duration::from_secs(1))
+/// }
+///
+/// let limiter = WaitingLimiter::new(Arc::new(Limiter::<u64>::new(Quota::concurrent(2))?));
+/// assert!(enter(&limiter).is_ok());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
 pub trait Enters<A>: Limit<A> + Sized + sealed::Enters<A> {}
 
 impl<A, L: Limit<A> + sealed::Enters<A>> Enters<A> for L {}

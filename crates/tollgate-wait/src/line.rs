@@ -126,17 +126,12 @@ impl Lines {
         place.refuse_hopeless(limiter, key, cost, within)?;
         place.turn::<A, L>(limiter, timer).await?;
         let left = || Duration::from_nanos(ends.saturating_sub(limiter.reading()));
+        let mut told = None;
         loop {
-            // A look first: it is no denial that counts.
-            let looked = limiter.look(key, cost)?;
-            let wait = match looked {
-                Decision::Admitted(admission) => admission.delay(),
-                Decision::Denied(denial) => match denial.reason() {
-                    DenialReason::DenyList => return Err(WaitError::Denied(denial)),
-                    // A request may end at any time, but not after this one has given up.
-                    DenialReason::InFlight => LOOK_EVERY.min(left()).max(Duration::from_nanos(1)),
-                    _ => denial.retry_after(),
-                },
+            let (wait, looks_again) = match told.take() {
+                Some(wait) => (wait, false),
+                // A look first: it is no denial that counts.
+                None => wait_after(limiter.look(key, cost)?, left())?,
             };
             if wait > left() {
                 return Err(WaitError::TooLong { wait });
@@ -144,15 +139,32 @@ impl Lines {
             if wait > Duration::ZERO {
                 timer.sleep(wait).await;
             }
-            if matches!(looked, Decision::Denied(denial) if denial.reason() == DenialReason::InFlight) {
+            if looks_again {
                 continue;
             }
             place.places.ask(line, number);
-            // If a request that did not wait has taken the permits, the next look tells the wait.
-            if let Ok(grant) = limiter.decide(key, cost)? {
-                return Ok(grant);
+            match limiter.decide(key, cost)? {
+                Ok(grant) => return Ok(grant),
+                // No wait is known, or none helps. The next look tells which.
+                Err(Duration::MAX) => {}
+                // A request that did not wait has taken the permits.
+                Err(again) => told = Some(again),
             }
         }
+    }
+}
+
+/// The wait that this decision tells, of a request that may wait for so long, and whether another look
+/// has to come after it.
+fn wait_after(looked: Decision, left: Duration) -> Result<(Duration, bool), WaitError> {
+    match looked {
+        Decision::Admitted(admission) => Ok((admission.delay(), false)),
+        Decision::Denied(denial) => match denial.reason() {
+            DenialReason::DenyList => Err(WaitError::Denied(denial)),
+            // A request may end at any time, but not after this one has given up.
+            DenialReason::InFlight => Ok((LOOK_EVERY.min(left).max(Duration::from_nanos(1)), true)),
+            _ => Ok((denial.retry_after(), false)),
+        },
     }
 }
 

@@ -19,19 +19,13 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::StreamExt;
-use metrics::{Counter, Key, Level, Metadata, Recorder};
+use metrics::{Key, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use tollgate::{BuildError, JointError, JointLimiter, Quota, Reservation, ReserveError};
+use tollgate::{BuildError, JointError, Quota, ReserveError};
 use tollgate_http::Problem;
 
-pub use metered::Metered;
+pub use metered::{Budget, Counts, Estimated, Metered};
 pub use model::{Prompt, model};
-
-/// The dimensions of a request: its tokens, and its stream. Each has the API key for a key.
-pub type Budget = JointLimiter<(String, String)>;
-
-/// The tokens of a request until its answer has ended.
-pub type Estimated = Reservation<Arc<Budget>>;
 
 /// The proxy.
 pub struct Gateway {
@@ -41,15 +35,6 @@ pub struct Gateway {
     client: reqwest::Client,
     counts: Counts,
     metrics: PrometheusHandle,
-}
-
-/// The tokens of all requests.
-#[derive(Clone)]
-pub struct Counts {
-    /// Those that requests were charged when they came.
-    pub estimated: Counter,
-    /// Those that they have used.
-    pub actual: Counter,
 }
 
 impl Gateway {
@@ -141,11 +126,5 @@ impl IntoResponse for Refused {
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gateway").field("model", &self.model).field("budget", &self.budget).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Counts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Counts").finish_non_exhaustive()
     }
 }

@@ -1,6 +1,31 @@
 //! The tokens of a request, which are settled when it has ended.
 
-use crate::{Counts, Estimated};
+use std::fmt;
+use std::sync::Arc;
+
+use metrics::Counter;
+use tollgate::{JointLimiter, Reservation};
+
+/// The dimensions of a request: its tokens, and its stream. Each has the API key for a key.
+pub type Budget = JointLimiter<(String, String)>;
+
+/// The tokens of a request until its answer has ended.
+pub type Estimated = Reservation<Arc<Budget>>;
+
+/// The tokens of all requests.
+#[derive(Clone)]
+pub struct Counts {
+    /// Those that requests were charged when they came.
+    pub estimated: Counter,
+    /// Those that they have used.
+    pub actual: Counter,
+}
+
+impl fmt::Debug for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counts").finish_non_exhaustive()
+    }
+}
 
 /// A request that has been charged an estimate. When this is dropped, however the answer has ended, the
 /// key is charged the tokens that were used, and the stream no longer counts.

@@ -2,7 +2,6 @@
 //! of preemptions.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::MockClock;
@@ -11,6 +10,7 @@ use crate::state::request::Request;
 use crate::state::shard::kit::{World, key};
 use crate::state::sync;
 use crate::sync::check_model;
+use crate::sync::plain::AtomicU64;
 
 const A: u64 = 1;
 
@@ -58,8 +58,8 @@ fn loom_enter_at_most_the_limit_are_within() {
     check_model(&bounded(3), || {
         let (model, sum) = (Model::new(1), Arc::new(sync::AtomicU64::new(0)));
         let first = model.enter(A).expect("none is in flight");
-        let admitted = Arc::new(AtomicUsize::new(0));
-        let run = |model: &Model, sum: &sync::AtomicU64, admitted: &AtomicUsize| {
+        let admitted = Arc::new(AtomicU64::new(0));
+        let run = |model: &Model, sum: &sync::AtomicU64, admitted: &AtomicU64| {
             if let Some(entry) = model.enter(A) {
                 // Two steps, which no other request comes between.
                 sum.store(sum.load(sync::Ordering::Relaxed) + 1, sync::Ordering::Relaxed);
@@ -74,7 +74,7 @@ fn loom_enter_at_most_the_limit_are_within() {
         model.leave(&first);
         run(&model, &sum, &admitted);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(sum.load(sync::Ordering::Relaxed), admitted.load(Ordering::Relaxed) as u64);
+        assert_eq!(sum.load(sync::Ordering::Relaxed), admitted.load(Ordering::Relaxed));
         assert_eq!(model.left(A), Some(1));
     });
 }

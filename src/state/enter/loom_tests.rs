@@ -10,7 +10,7 @@ use crate::state::request::Request;
 use crate::state::shard::kit::{World, key};
 use crate::state::sync;
 use crate::sync::check_model;
-use crate::sync::plain::AtomicU64;
+use crate::sync::plain::{AtomicU64, Ordering};
 
 const A: u64 = 1;
 

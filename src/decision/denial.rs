@@ -102,6 +102,22 @@ impl Denial {
         Self { dimension: octet(dimension), violated, by_quota: violated, ..denial }
     }
 
+    /// A denial because too many requests are in flight: for limiters that decide elsewhere. This
+    /// dimension is the first of those that deny the request.
+    ///
+    /// ```
+    /// use tollgate::{Denial, DenialReason};
+    ///
+    /// let denial = Denial::in_flight(1, [1]);
+    /// assert_eq!((denial.reason(), denial.retry_after_secs()), (DenialReason::InFlight, None));
+    /// assert_eq!((denial.dimension(), denial.quota()), (1, 0));
+    /// ```
+    #[must_use]
+    pub fn in_flight(dimension: usize, violated: impl IntoIterator<Item = usize>) -> Self {
+        let denial = Self::by_quotas(Duration::ZERO, (dimension, 0), violated);
+        Self { number: Self::IN_FLIGHT, ..denial.after(Self::NEVER) }
+    }
+
     /// The same denial, by this dimension of several.
     pub(crate) fn in_dimension(self, dimension: usize) -> Self {
         let dimension = octet(dimension);

@@ -272,6 +272,23 @@ impl QuotaStatus {
         Self { dimension: octet(dimension), quota: octet(quota), is_violated: false, counts_requests: false, left }
     }
 
+    /// How many more requests a concurrency limit lets in, of this dimension and index. It is for a
+    /// [`Status::new`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::QuotaStatus;
+    ///
+    /// let left = QuotaStatus::in_flight((1, 0), (5, 3));
+    /// assert_eq!((left.counts_requests(), left.limit(), left.remaining()), (true, 5, 3));
+    /// assert_eq!(left.next_after(), Duration::MAX, "a request may end at any time");
+    /// ```
+    #[must_use]
+    pub fn in_flight((dimension, quota): (usize, usize), (limit, remaining): (u32, u32)) -> Self {
+        let wait = if remaining == limit { Duration::ZERO } else { Duration::MAX };
+        Self { counts_requests: true, ..Self::new((dimension, quota), (limit, remaining, wait, wait)) }
+    }
+
     /// The dimension of the quota, counted from zero; zero of a limiter without dimensions.
     ///
     /// ```

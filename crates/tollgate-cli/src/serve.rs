@@ -71,7 +71,7 @@ fn is_of_store(error: &ServeError) -> bool {
     if matches!(error, ServeError::Store(_)) {
         return true;
     }
-    matches!(error, ServeError::QueueOnStore { .. } | ServeError::InFlightOnStore { .. } | ServeError::SnapshotOfStore)
+    matches!(error, ServeError::QueueOnStore { .. } | ServeError::SnapshotOfStore)
 }
 
 fn with_fields(mut server: Server, args: &ServeArgs) -> Result<Server, ServeError> {

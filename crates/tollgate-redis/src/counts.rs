@@ -55,6 +55,11 @@ pub struct StoreCounts {
     /// Receipts that were not settled or refunded, because the store did not answer, or refused. It
     /// may have done it all the same.
     pub unsettled: u64,
+    /// Requests that have left, so their places in flight are free.
+    pub released: u64,
+    /// Requests whose leaving the store did not answer, or refused. Each may count until its
+    /// `max_hold` is over.
+    pub unreleased: u64,
     /// Calls of the store that decided requests. Requests that waited for one reply took one call.
     pub calls: u64,
 }
@@ -77,7 +82,8 @@ macro_rules! counters {
 
 counters! {
     admitted, denied, denied_by_cache, unavailable, perhaps_charged, admitted_uncounted, admitted_locally,
-    denied_locally, abandoned, calls, admitted_by_lease, leased, perhaps_leased, given_back, settled, unsettled
+    denied_locally, abandoned, calls, admitted_by_lease, leased, perhaps_leased, given_back, settled, unsettled,
+    released, unreleased
 }
 
 #[derive(Debug, Default)]

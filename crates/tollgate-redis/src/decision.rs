@@ -4,6 +4,7 @@ use core::ops::Deref;
 
 use tollgate::{Admission, Decision};
 
+use crate::in_flight::InFlight;
 use crate::receipt::Receipt;
 
 /// A [`Decision`], or a [`Status`](tollgate::Status), with who decided it, and the receipt of its
@@ -33,17 +34,19 @@ use crate::receipt::Receipt;
 ///     })
 /// }
 /// ```
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[must_use = "a decision that is not looked at limits nothing"]
 pub struct Decided<T> {
     answer: T,
     by: DecidedBy,
     receipt: Receipt,
+    /// Boxed, because few requests are in flight.
+    in_flight: Option<Box<InFlight>>,
 }
 
 impl<T> Decided<T> {
     pub(crate) fn new(answer: T, by: DecidedBy, receipt: Receipt) -> Self {
-        Self { answer, by, receipt }
+        Self { answer, by, receipt, in_flight: None }
     }
 
     /// Of an answer that charges nothing in the store.
@@ -52,8 +55,13 @@ impl<T> Decided<T> {
     }
 
     pub(crate) fn map<U>(self, with: impl FnOnce(T) -> U) -> Decided<U> {
-        let Self { answer, by, receipt } = self;
-        Decided { answer: with(answer), by, receipt }
+        let Self { answer, by, receipt, in_flight } = self;
+        Decided { answer: with(answer), by, receipt, in_flight }
+    }
+
+    /// The same of a request that is in flight.
+    pub(crate) fn in_flight(self, in_flight: Option<InFlight>) -> Self {
+        Self { in_flight: in_flight.map(Box::new), ..self }
     }
 
     /// What decided the request.
@@ -76,6 +84,32 @@ impl<T> Decided<T> {
     /// ```
     pub fn into_receipt(self) -> Receipt {
         self.receipt
+    }
+
+    /// The guard of a request that was decided by
+    /// [`try_enter`](crate::RedisLimiter::try_enter), and the receipt of its charge in other quotas.
+    /// The request is in flight until the guard is dropped. Until this is called, it is in flight as
+    /// long as the decision lasts.
+    ///
+    /// The guard of a request that was denied, or that no concurrency limit counts, does nothing.
+    ///
+    /// ```
+    /// use tollgate_redis::{RedisJointLimiter, StoreError};
+    ///
+    /// /// The limiter has tokens a minute in one dimension, and streams at a time in the other.
+    /// async fn stream(limiter: &RedisJointLimiter, user: &[u8]) -> Result<(), StoreError> {
+    ///     let decided = limiter.try_enter_n(&[Some(user), Some(user)], 300).await?;
+    ///     if decided.is_admitted() {
+    ///         let (in_flight, estimated) = decided.enter();
+    ///         let tokens = 1_900; // The stream has ended.
+    ///         drop(in_flight);
+    ///         limiter.settle(estimated, tokens).await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn enter(self) -> (InFlight, Receipt) {
+        (self.in_flight.map_or_else(InFlight::nowhere, |in_flight| *in_flight), self.receipt)
     }
 }
 

@@ -56,6 +56,8 @@ pub(crate) struct Engine {
     warned: AtomicU64,
     pub(crate) leases: Arc<Leases>,
     fallback: Fallback,
+    /// How many requests have had a number to leave by.
+    pub(crate) entries: AtomicU64,
 }
 
 impl Engine {
@@ -97,6 +99,7 @@ impl Engine {
             counters: Counters::default(),
             cache: Cache::new(settings.cached_denials),
             warned: AtomicU64::new(0),
+            entries: AtomicU64::new(0),
             leases: Arc::new(Leases::new(settings.leases.0, settings.leases.1, &all)?),
             fallback: Fallback::new(settings.on_failure, settings.local_keys, &dimensions)?,
             own: dimensions.iter().filter(|it| it.tier.is_none()).count(),
@@ -182,16 +185,16 @@ impl Engine {
                 return self.take(asked, cost, taking).await;
             }
         }
-        self.decide_alone(asked, Request { cost, charges: true, tells: true }).await
+        self.decide_alone(asked, Request::acquire(cost).telling()).await
     }
 
-    fn check_cost(&self, asked: &[Asked], cost: u32) -> Result<(), StoreError> {
+    pub(crate) fn check_cost(&self, asked: &[Asked], cost: u32) -> Result<(), StoreError> {
         let limit = asked.iter().map(|&(dimension, _)| self.dimensions[dimension].least).min().unwrap_or(0);
         if cost > limit { Err(StoreError::CostExceedsLimit { cost, limit }) } else { Ok(()) }
     }
 
     /// A cached denial knows the quota that decides its wait.
-    fn known_denial(&self, asked: &[Asked], denial: Denial, cost: u32) -> Decided<Status> {
+    pub(crate) fn known_denial(&self, asked: &[Asked], denial: Denial, cost: u32) -> Decided<Status> {
         let (wait, dimension, quota) = (denial.retry_after(), denial.dimension(), denial.quota());
         let limit = Dimension::told(&self.dimensions, asked, dimension)
             .and_then(|its| its.quotas.get(quota))
@@ -225,7 +228,7 @@ impl Engine {
 
     /// Decides so many requests of the same cost by one call, in the task of the caller.
     pub(crate) async fn decide_many(&self, asked: &[Asked], cost: u32, times: usize) -> Vec<Answer> {
-        let request = Request { cost, charges: true, tells: false };
+        let request = Request::acquire(cost);
         let reply = self.ask(asked, request, times as u64).await;
         let reply = reply.map_err(|error| self.undecided(request, times as u64, error));
         let each = (0..times as u64).map(|number| {
@@ -301,8 +304,13 @@ impl Engine {
         request: Request,
         times: u64,
     ) -> Result<(Instant, Reply), StoreError> {
-        let Request { cost, charges, tells } = request;
-        let arguments = self.arguments(asked, if charges { "a" } else { "p" }, cost, times, tells);
+        let charges = request.charges;
+        let acts = match request.enters {
+            Some(_) => "e",
+            None if charges => "a",
+            None => "p",
+        };
+        let arguments = self.arguments(asked, acts, request, times);
         if charges {
             self.counters.calls.add();
         }
@@ -360,17 +368,23 @@ impl Engine {
         let quota = self.dimensions[dimension].order.get(denied.quota).copied().unwrap_or(0);
         let violated = (0..asked.len()).filter(|place| denied.violated & (1 << place) != 0);
         let told = |dimension: usize| self.dimensions[dimension].told;
-        Denial::by_quotas(denied.wait, (told(dimension), quota), violated.map(|place| told(dimension_of(place))))
+        let violated = violated.map(|place| told(dimension_of(place)));
+        match denied.wait {
+            // Others have a wait.
+            Duration::ZERO => Denial::in_flight(told(dimension), violated),
+            wait => Denial::by_quotas(wait, (told(dimension), quota), violated),
+        }
     }
 
     /// What each quota leaves, in the order in which the quotas were given.
     pub(crate) fn quotas(&self, asked: &[Asked], left: &[Left]) -> Vec<QuotaStatus> {
         let in_order = asked.iter().flat_map(|&(dimension, _)| {
             let its = &self.dimensions[dimension];
-            its.order.iter().map(move |&quota| (its.told, quota, its.quotas[quota].limit()))
+            its.order.iter().map(move |&quota| (its, quota, its.quotas[quota].limit()))
         });
-        let told = in_order.zip(left).map(|((dimension, quota, limit), left)| {
-            QuotaStatus::new((dimension, quota), (limit, left.remaining, left.next_after, left.reset_after))
+        let told = in_order.zip(left).map(|((its, quota, limit), left)| match its.counts_requests {
+            true => QuotaStatus::in_flight((its.told, quota), (limit, left.remaining)),
+            false => QuotaStatus::new((its.told, quota), (limit, left.remaining, left.next_after, left.reset_after)),
         });
         let mut quotas: Vec<QuotaStatus> = told.collect();
         quotas.sort_by_key(|left| (left.dimension(), left.quota()));
@@ -394,14 +408,8 @@ impl Engine {
     }
 
     /// The arguments of the script. `times` is what a receipt that is settled has cost in fact.
-    pub(crate) fn arguments(
-        &self,
-        asked: &[Asked],
-        acts: &'static str,
-        cost: u32,
-        times: u64,
-        tells: bool,
-    ) -> Vec<Argument> {
+    pub(crate) fn arguments(&self, asked: &[Asked], acts: &'static str, request: Request, times: u64) -> Vec<Argument> {
+        let Request { cost, tells, enters, .. } = request;
         let skew = u64::try_from(self.store.inner.skew.as_micros()).unwrap_or(u64::MAX);
         let since_1970 = self.store.inner.script.since_1970();
         let mut arguments = vec![
@@ -412,7 +420,7 @@ impl Engine {
             Argument::Number(skew),
         ];
         for &(dimension, _) in asked {
-            arguments.extend(self.dimensions[dimension].arguments(since_1970));
+            arguments.extend(self.dimensions[dimension].arguments(since_1970, enters));
         }
         arguments
     }
@@ -431,7 +439,7 @@ impl Engine {
     }
 
     /// The error of a call that would charge, or not.
-    fn told(&self, asked: &[Asked], error: CallError, charges: bool) -> StoreError {
+    pub(crate) fn told(&self, asked: &[Asked], error: CallError, charges: bool) -> StoreError {
         let words = match error {
             CallError::Unavailable(error) if charges => return error.into(),
             CallError::Unavailable(error) => return Unavailable::not_charged(error.cause()).into(),

@@ -2,8 +2,12 @@
 
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
+use std::sync::Arc;
 
-use tollgate::{Admission, Algorithm, AsKey, AtKeyCap, Decision, JointLimiter, Quota, QuotaStatus, Status, Tier};
+use tollgate::{
+    Admission, Algorithm, AsKey, AtKeyCap, Decision, InFlight, JointLimiter, Quota, QuotaStatus, ReserveError, Status,
+    Tier,
+};
 
 use crate::asked::{Asked, Request};
 use crate::decision::{Decided, DecidedBy};
@@ -61,7 +65,7 @@ pub(crate) enum Fallback {
 /// A limiter in process, and its tiers by their places among the dimensions and tiers.
 #[derive(Debug)]
 pub(crate) struct Local {
-    limiter: JointLimiter<[LocalKey]>,
+    limiter: Arc<JointLimiter<[LocalKey]>>,
     tiers: Vec<Tier>,
 }
 
@@ -105,7 +109,7 @@ impl Fallback {
                 Some(tier) => builder.tier(tier.dimension, tier.name.as_str(), shares),
             };
         }
-        let limiter = builder.build()?;
+        let limiter = Arc::new(builder.build()?);
         let tier = |it: &Dimension| limiter.tier(it.told, &it.tier.as_ref()?.name);
         let tiers = dimensions.iter().map(|it| tier(it).unwrap_or_default()).collect();
         Ok(Self::Local(Box::new(Local { limiter, tiers })))
@@ -125,12 +129,7 @@ impl Fallback {
             Self::Admit => {
                 let all = asked.iter().flat_map(|&(place, _)| {
                     let dimension = &dimensions[place];
-                    dimension.quotas.iter().enumerate().map(move |(quota, it)| {
-                        QuotaStatus::new(
-                            (dimension.told, quota),
-                            (it.limit(), it.limit(), Duration::ZERO, Duration::ZERO),
-                        )
-                    })
+                    dimension.quotas.iter().enumerate().map(move |(quota, it)| untouched((dimension.told, quota), it))
                 });
                 let status = Status::new(Decision::Admitted(Admission::UNCOUNTED), request.cost, all);
                 Some(Decided::uncharged(status, DecidedBy::Nobody))
@@ -141,23 +140,59 @@ impl Fallback {
                 for &(place, digest) in asked {
                     keys[dimensions[place].told] = Some(LocalKey { digest: digest.0, tier: tiers[place] });
                 }
-                let status = match request.charges {
-                    true => limiter.try_acquire_n_status(&*keys, request.cost),
-                    false => limiter.peek_n(&*keys, request.cost),
-                };
                 // A cost above the share is never admitted here, so the store's answer stands.
-                let status = status.ok()?;
+                let (status, in_flight) = match request {
+                    Request { enters: Some(_), cost, .. } => enter(limiter, &keys, cost)?,
+                    Request { charges: true, cost, .. } => (limiter.try_acquire_n_status(&*keys, cost).ok()?, None),
+                    Request { cost, .. } => (limiter.peek_n(&*keys, cost).ok()?, None),
+                };
                 // What is left of the share, under the limit of all nodes.
                 let quotas = status.quotas().map(|left| {
                     let (dimension, quota) = (left.dimension(), left.quota());
                     let limit = Dimension::told(dimensions, asked, dimension).map_or(0, |it| it.quotas[quota].limit());
+                    if left.counts_requests() {
+                        return QuotaStatus::in_flight((dimension, quota), (limit, left.remaining()));
+                    }
                     let numbers = (limit, left.remaining(), left.next_after(), left.reset_after());
                     QuotaStatus::new((dimension, quota), numbers)
                 });
                 let status = Status::new(status.decision(), request.cost, quotas);
-                Some(Decided::uncharged(status, DecidedBy::Local))
+                Some(
+                    Decided::uncharged(status, DecidedBy::Local)
+                        .in_flight(in_flight.map(crate::in_flight::InFlight::local)),
+                )
             }
         }
+    }
+}
+
+/// A quota of which nothing is taken.
+fn untouched(place: (usize, usize), quota: &Quota) -> QuotaStatus {
+    let limit = quota.limit();
+    match quota.algorithm() {
+        Algorithm::Concurrency => QuotaStatus::in_flight(place, (limit, limit)),
+        _ => QuotaStatus::new(place, (limit, limit, Duration::ZERO, Duration::ZERO)),
+    }
+}
+
+/// A request that is in flight by the local limiter.
+pub(crate) type LocalInFlight = InFlight<Arc<JointLimiter<[LocalKey]>>>;
+
+fn enter(
+    limiter: &Arc<JointLimiter<[LocalKey]>>,
+    keys: &[Option<LocalKey>],
+    cost: u32,
+) -> Option<(Status, Option<LocalInFlight>)> {
+    match limiter.reserve_owned(keys, cost) {
+        Ok(reservation) => {
+            let status = reservation.status().clone();
+            Some((status, Some(reservation.enter().0)))
+        }
+        Err(ReserveError::Denied(denial)) => {
+            let left = limiter.peek_n(keys, cost).ok()?;
+            Some((Status::new(Decision::Denied(denial), cost, left.quotas()), None))
+        }
+        Err(_) => None,
     }
 }
 
@@ -177,6 +212,7 @@ fn share(quota: &Quota, nodes: u32) -> Result<Quota, BuildError> {
             None => Quota::fixed_window(limit, quota.window()),
         },
         Algorithm::SlidingCounter => Quota::sliding_counter(limit, quota.window() / 2),
+        Algorithm::Concurrency => Quota::concurrent(limit),
         Algorithm::QuantisedLog => {
             let resolution = quota.resolution().unwrap_or_default();
             Quota::quantised_log(limit, quota.window() - resolution, resolution)
@@ -198,6 +234,7 @@ mod tests {
             (Quota::token_bucket(10, 7, minute), Quota::token_bucket(3, 7, minute * 3)),
             (Quota::leaky_bucket(10, 7, minute), Quota::leaky_bucket(3, 7, minute * 3)),
             (Quota::fixed_window(10, minute), Quota::fixed_window(3, minute)),
+            (Quota::concurrent(10), Quota::concurrent(3)),
             (Quota::sliding_counter(10, minute), Quota::sliding_counter(3, minute)),
             (
                 Quota::quantised_log(10, minute, Duration::from_secs(1)),

@@ -17,7 +17,7 @@ use crate::waiters::{Alike, Answer, Waiters};
 impl Engine {
     /// Decides a request, together with others that ask for the same.
     pub(crate) async fn decide_together(self: &Arc<Self>, asked: &[Asked], cost: u32) -> Answer {
-        let request = Request { cost, charges: true, tells: false };
+        let request = Request::acquire(cost);
         let (sender, receiver) = oneshot::channel();
         match self.flights.lock().entry((asked.to_vec(), cost)) {
             Entry::Occupied(mut waiters) => waiters.get_mut().push(sender),
@@ -43,7 +43,7 @@ struct Last {
 impl Last {
     /// Answers those that wait, as long as there are any.
     async fn answer(mut self, mut waiters: Waiters) {
-        let request = Request { cost: self.alike.1, charges: true, tells: false };
+        let request = Request::acquire(self.alike.1);
         loop {
             let answers = self.engine.decide_many(&self.alike.0, self.alike.1, waiters.len()).await;
             for (waiter, answer) in waiters.into_iter().zip(answers) {

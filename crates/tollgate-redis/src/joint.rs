@@ -67,7 +67,7 @@ impl RedisJointLimiter {
         {
             return Ok(admitted);
         }
-        let request = Request { cost, charges: true, tells: false };
+        let request = Request::acquire(cost);
         self.engine.decide(&self.engine.asked(keys)?, request).await.map(decision_of)
     }
 
@@ -77,7 +77,7 @@ impl RedisJointLimiter {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub async fn try_acquire_status(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decided<Status>, StoreError> {
-        let request = Request { cost, charges: true, tells: true };
+        let request = Request::acquire(cost).telling();
         self.engine.decide(&self.engine.asked(keys)?, request).await
     }
 
@@ -106,13 +106,62 @@ impl RedisJointLimiter {
         self.engine.decide_known(&self.engine.asked(keys)?, cost).await
     }
 
+    /// Decides a request of one permit that is in flight once it is admitted: it counts in each
+    /// [concurrency limit](tollgate::Quota::concurrent) until its [guard](crate::InFlight) is dropped,
+    /// on whichever node. A request by any other method is over at once there.
+    ///
+    /// A request enters if fewer than the limit are in flight that have neither left nor been in flight
+    /// for the quota's [`max_hold`](tollgate::Quota::held_at_most). So a place is lost for at most that
+    /// time when its process dies, and a request that takes longer is counted no more. All of it is one
+    /// call of the script, with the other quotas of the request; to leave is another call.
+    ///
+    /// ```
+    /// use tollgate_redis::{InFlight, RedisJointLimiter, StoreError};
+    ///
+    /// /// The dimensions are requests a minute, and requests in flight.
+    /// async fn begin(limiter: &RedisJointLimiter, user: &[u8]) -> Result<Option<InFlight>, StoreError> {
+    ///     let decided = limiter.try_enter(&[Some(user), Some(user)]).await?;
+    ///     Ok(if decided.is_admitted() { Some(decided.enter().0) } else { None })
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire). A request that is perhaps charged leaves by itself. While
+    /// the store is away, [`OnFailure::Local`] lets in the share of a node, and [`OnFailure::Admit`] any
+    /// number.
+    #[doc(alias = "semaphore", alias = "concurrency")]
+    pub async fn try_enter(&self, keys: &[Option<&[u8]>]) -> Result<Decided<Decision>, StoreError> {
+        self.try_enter_n(keys, 1).await
+    }
+
+    /// As [`try_enter`](Self::try_enter), with a cost in the other quotas. A request of any cost takes
+    /// one place in flight.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    pub async fn try_enter_n(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decided<Decision>, StoreError> {
+        self.engine.enter(&self.engine.asked(keys)?, Request::acquire(cost)).await.map(decision_of)
+    }
+
+    /// Ends the request in flight of a [token](crate::InFlight::into_token): see
+    /// [`RedisLimiter::release`](crate::RedisLimiter::release).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store did not answer. The request may have ended.
+    pub async fn release(&self, token: &str) -> Result<bool, StoreError> {
+        self.engine.release(token).await
+    }
+
     /// What a request of `cost` permits would be told now. Nothing is charged or written.
     ///
     /// # Errors
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n); nothing is ever charged.
     pub async fn peek(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decided<Status>, StoreError> {
-        let request = Request { cost, charges: false, tells: true };
+        let request = Request::peek(cost);
         self.engine.decide(&self.engine.asked(keys)?, request).await
     }
 
@@ -133,7 +182,7 @@ impl RedisJointLimiter {
         if tiers.iter().all(Option::is_none) {
             return self.try_acquire_n(keys, cost).await;
         }
-        let request = Request { cost, charges: true, tells: false };
+        let request = Request::acquire(cost);
         self.engine.decide(&self.engine.asked_in(keys, tiers)?, request).await.map(decision_of)
     }
 
@@ -154,9 +203,26 @@ impl RedisJointLimiter {
     ) -> Result<Decided<Status>, StoreError> {
         let asked = self.engine.asked_in(keys, tiers)?;
         match is_peek {
-            true => self.engine.decide(&asked, Request { cost, charges: false, tells: true }).await,
+            true => self.engine.decide(&asked, Request::peek(cost)).await,
             false => self.engine.decide_known(&asked, cost).await,
         }
+    }
+
+    /// Decides a request as [`try_enter_n`](Self::try_enter_n) does, with keys in these tiers, by their
+    /// places in the policy, and tells what is left as far as it is known.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_n`](Self::try_acquire_n).
+    #[cfg(feature = "policy")]
+    #[doc(hidden)]
+    pub async fn enter_in(
+        &self,
+        keys: &[Option<&[u8]>],
+        tiers: &[Option<usize>],
+        cost: u32,
+    ) -> Result<Decided<Status>, StoreError> {
+        self.engine.enter(&self.engine.asked_in(keys, tiers)?, Request::acquire(cost).telling()).await
     }
 
     /// The quotas of a tier, by its place in the policy.

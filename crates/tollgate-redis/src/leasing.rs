@@ -54,7 +54,7 @@ impl Engine {
         cost: u32,
         taking: Taking,
     ) -> Result<Decided<Status>, StoreError> {
-        let request = Request { cost, charges: true, tells: true };
+        let request = Request::acquire(cost).telling();
         let (engine, its) = (Arc::clone(self), asked.to_vec());
         let work = async move {
             let times = u64::from(taking.more) + 1;

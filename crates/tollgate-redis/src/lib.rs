@@ -15,6 +15,7 @@ mod failure;
 mod flight;
 #[cfg(feature = "policy")]
 mod from_policy;
+mod in_flight;
 mod joint;
 mod lease;
 mod leasing;
@@ -44,6 +45,7 @@ pub use decision::{Decided, DecidedBy};
 pub use digest::KeyDigest;
 pub use error::{BuildError, Cause, StoreError, Unavailable};
 pub use failure::OnFailure;
+pub use in_flight::InFlight;
 pub use joint::{RedisJointLimiter, RedisJointLimiterBuilder};
 pub use limiter::{RedisLimiter, RedisLimiterBuilder};
 pub use names::Secret;

@@ -68,7 +68,7 @@ impl RedisLimiter {
         if let Some(admitted) = self.engine.spend(key.as_ref(), cost) {
             return Ok(admitted);
         }
-        let request = Request { cost, charges: true, tells: false };
+        let request = Request::acquire(cost);
         self.engine.decide(&self.asked(key.as_ref())?, request).await.map(decision_of)
     }
 
@@ -89,8 +89,58 @@ impl RedisLimiter {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub async fn try_acquire_status(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Decided<Status>, StoreError> {
-        let request = Request { cost, charges: true, tells: true };
+        let request = Request::acquire(cost).telling();
         self.engine.decide(&self.asked(key.as_ref())?, request).await
+    }
+
+    /// Decides a request of one permit that is in flight once it is admitted: it counts in each
+    /// [concurrency limit](tollgate::Quota::concurrent) until its [guard](crate::InFlight) is dropped,
+    /// on whichever node. A request by any other method is over at once there.
+    ///
+    /// A request enters if fewer than the limit are in flight that have neither left nor been in flight
+    /// for the quota's [`max_hold`](tollgate::Quota::held_at_most). So a place is lost for at most that
+    /// time when its process dies, and a request that takes longer is counted no more. All of it is one
+    /// call of the script, with the other quotas of the request; to leave is another call.
+    ///
+    /// ```
+    /// use tollgate_redis::{InFlight, RedisLimiter, StoreError};
+    ///
+    /// /// The quota of the limiter is `Quota::concurrent(2)`.
+    /// async fn begin(limiter: &RedisLimiter, user: &str) -> Result<Option<InFlight>, StoreError> {
+    ///     let decided = limiter.try_enter(user).await?;
+    ///     Ok(if decided.is_admitted() { Some(decided.enter().0) } else { None })
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire). A request that is perhaps charged leaves by itself. While
+    /// the store is away, [`OnFailure::Local`] lets in the share of a node, and [`OnFailure::Admit`] any
+    /// number.
+    #[doc(alias = "semaphore", alias = "concurrency")]
+    pub async fn try_enter(&self, key: impl AsRef<[u8]>) -> Result<Decided<Decision>, StoreError> {
+        self.engine.enter(&self.asked(key.as_ref())?, Request::acquire(1)).await.map(decision_of)
+    }
+
+    /// Ends the request in flight of a [token](crate::InFlight::into_token), which may have entered by
+    /// another process. Returns whether it was in flight.
+    ///
+    /// ```
+    /// use tollgate_redis::{RedisLimiter, StoreError};
+    ///
+    /// async fn job_is_done(limiter: &RedisLimiter, token: &str) -> Result<(), StoreError> {
+    ///     if !limiter.release(token).await? {
+    ///         println!("it took too long, or is released already");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store did not answer. The request may have ended.
+    pub async fn release(&self, token: &str) -> Result<bool, StoreError> {
+        self.engine.release(token).await
     }
 
     /// What a request of `cost` permits would be told now. Nothing is charged or written. A cost of
@@ -100,7 +150,7 @@ impl RedisLimiter {
     ///
     /// As [`try_acquire_n`](Self::try_acquire_n); nothing is ever charged.
     pub async fn peek(&self, key: impl AsRef<[u8]>, cost: u32) -> Result<Decided<Status>, StoreError> {
-        let request = Request { cost, charges: false, tells: true };
+        let request = Request::peek(cost);
         self.engine.decide(&self.asked(key.as_ref())?, request).await
     }
 

@@ -49,7 +49,7 @@ pub(crate) struct Maker {
 
 /// The commands whose rights are looked at. A script may stop in the midst of its writes for want
 /// of one, so they are looked at before.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 18] = [
     "EVAL",
     "EVALSHA",
     "TIME",
@@ -63,6 +63,11 @@ const COMMANDS: [&str; 13] = [
     "PEXPIREAT",
     "DEL",
     "UNLINK",
+    "ZRANGE",
+    "ZCOUNT",
+    "ZADD",
+    "ZREM",
+    "ZREMRANGEBYSCORE",
 ];
 
 impl Maker {

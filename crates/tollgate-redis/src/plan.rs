@@ -52,6 +52,8 @@ pub(crate) struct Dimension {
     pub(crate) order: Vec<usize>,
     /// The most permits that a request can be granted.
     pub(crate) least: u32,
+    /// Whether it counts requests in flight: a concurrency limit is the only quota of its keys.
+    pub(crate) counts_requests: bool,
 }
 
 /// What all dimensions of a limiter have in common.
@@ -93,16 +95,27 @@ impl Dimension {
         let mut words: Vec<String> = parameters.iter().map(u64::to_string).collect();
         words.extend(calendar.iter().flat_map(|(per, zone)| [per.to_string(), zone.to_string()]));
         let names = Names::new(shared.prefix, &format!("{kind}{}", words.join(".")), shared.tag);
-        let least = quotas.iter().map(Quota::limit).min().unwrap_or(0);
-        Ok(Self { name, tier, told, quotas: quotas.into(), names, arguments, calendar, order, least })
+        let counts_requests = quotas.iter().any(|quota| quota.algorithm() == Algorithm::Concurrency);
+        // A request of any cost is one.
+        let least = if counts_requests { u32::MAX } else { quotas.iter().map(Quota::limit).min().unwrap_or(0) };
+        Ok(Self { name, tier, told, quotas: quotas.into(), names, arguments, calendar, order, least, counts_requests })
     }
 
-    /// What the script is told of the quotas, by this process's time since 1970.
-    pub(crate) fn arguments(&self, since_1970: Duration) -> impl Iterator<Item = Argument> {
+    /// What the script is told of the quotas, by this process's time since 1970, and of a request that
+    /// enters by this number.
+    pub(crate) fn arguments(&self, since_1970: Duration, enters: Option<u128>) -> impl Iterator<Item = Argument> {
         let windows = self.calendar.map(|(per, zone)| windows(per, zone, since_1970));
         let micros = |time: Duration| Argument::Number(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
-        self.arguments.iter().copied().chain(windows.into_iter().flatten().map(micros))
+        let entry = self.counts_requests.then(|| halves(enters.unwrap_or(0)).map(Argument::Number));
+        let windows = windows.into_iter().flatten().map(micros);
+        self.arguments.iter().copied().chain(windows).chain(entry.into_iter().flatten())
     }
+}
+
+/// A number as the script has it, which knows none so large.
+#[expect(clippy::cast_possible_truncation, reason = "halves")]
+pub(crate) const fn halves(number: u128) -> [u64; 2] {
+    [(number >> 64) as u64, number as u64]
 }
 
 /// The starts of the window of the calendar that a time lies in, of the one before it and of the one
@@ -114,13 +127,14 @@ fn windows(per: Calendar, zone: Zone, since_1970: Duration) -> [Duration; 4] {
 }
 
 /// The fields that the script decides by. A quota with another one is not kept.
-const KEPT: [Field; 10] = [
+const KEPT: [Field; 11] = [
     Field::Limit,
     Field::Capacity,
     Field::Refill,
     Field::Leak,
     Field::Per,
     Field::MaxDelay,
+    Field::MaxHold,
     Field::Resolution,
     Field::Start,
     Field::Phase,
@@ -185,6 +199,10 @@ impl Layout {
                 let resolution = quota.resolution().unwrap_or_default();
                 let (step, length) = (window(resolution)?, window(quota.window() - resolution)?);
                 Ok(Self::new("S", vec![length, step], vec![limit, length, step]))
+            }
+            Algorithm::Concurrency => {
+                let hold = window(quota.max_hold().unwrap_or_default())?;
+                Ok(Self::new("P", vec![hold], vec![limit, hold]))
             }
             _ => Err(BuildError::NotKept { quota: Box::new(*quota) }),
         }
@@ -321,7 +339,7 @@ mod tests {
             &plan(vec![Given { name: "api".to_owned(), tier: None, quotas: vec![quota] }], shared).unwrap()[0];
         let numbers = month.map(|time| Argument::Number(time.as_secs() * 1_000_000));
         let arguments = [[Argument::Word("M"), Argument::Number(5)].as_slice(), &numbers].concat();
-        assert_eq!(dimension.arguments(day * 40).collect::<Vec<_>>(), arguments);
+        assert_eq!(dimension.arguments(day * 40, None).collect::<Vec<_>>(), arguments);
     }
 
     #[test]

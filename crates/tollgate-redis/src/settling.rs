@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use crate::asked::Asked;
+use crate::asked::{Asked, Request};
 use crate::engine::{Engine, protocol};
 use crate::error::StoreError;
-use crate::receipt::Receipt;
+use crate::receipt::{Charge, Receipt};
 use crate::reply::Reply;
 use crate::script::Argument;
 use crate::task::in_task;
@@ -46,13 +46,16 @@ impl Engine {
 
     /// Whether there is nothing to settle. An error if it is for another limiter to settle.
     fn is_settled(&self, receipt: &Receipt, actual: u32) -> Result<bool, StoreError> {
-        if receipt.charges.as_slice().is_empty() {
-            return Ok(true);
-        }
-        if receipt.limiter != self.id {
+        let charges = receipt.charges.as_slice();
+        if receipt.limiter != self.id && !charges.is_empty() {
             return Err(StoreError::OtherLimiter);
         }
-        Ok(receipt.cost == actual)
+        Ok(receipt.cost == actual || !charges.iter().any(|charge| self.is_of_permits(charge)))
+    }
+
+    /// A request leaves a concurrency limit, and is not settled there.
+    fn is_of_permits(&self, &(dimension, ..): &Charge) -> bool {
+        !self.dimensions[dimension].counts_requests
     }
 
     /// Settles a receipt of this limiter, in the task of the caller.
@@ -67,11 +70,13 @@ impl Engine {
 
     async fn settle_by_call(&self, receipt: &Receipt, actual: u32) -> Result<u32, StoreError> {
         let charges = receipt.charges.as_slice();
-        let asked: Vec<Asked> = charges.iter().map(|&(dimension, key, _)| (dimension, key)).collect();
-        let mut arguments = self.arguments(&asked, "s", receipt.cost, actual.into(), false);
-        arguments.extend(charges.iter().map(|&(.., at)| Argument::Number(at)));
+        let asked_of = |&(dimension, key, _): &Charge| (dimension, key);
+        let of_permits = charges.iter().filter(|charge| self.is_of_permits(charge));
+        let asked: Vec<Asked> = of_permits.clone().map(asked_of).collect();
+        let mut arguments = self.arguments(&asked, "s", Request::acquire(receipt.cost), actual.into());
+        arguments.extend(of_permits.map(|&(.., at)| Argument::Number(at)));
         let value = self.call(&asked, &arguments, true).await?;
-        self.cache.remove(&asked);
+        self.cache.remove(&charges.iter().map(asked_of).collect::<Vec<_>>());
         let most = receipt.cost.max(actual);
         Reply::read_settled(&value).filter(|charged| *charged <= most).ok_or_else(|| protocol(true))
     }

@@ -7,7 +7,6 @@ use tollgate_http::middleware::bytes_of;
 use tollgate_http::{Headers, Problem};
 
 use crate::ask::Decided;
-use crate::held::Token;
 use crate::trouble::Trouble;
 
 /// The body of a response without frames of gRPC.
@@ -22,7 +21,7 @@ pub(crate) struct Answer {
     /// Problem details; `None` if the request is admitted.
     pub(crate) problem: Option<String>,
     /// Releases the request, if it is held in flight.
-    pub(crate) token: Option<Token>,
+    pub(crate) token: Option<String>,
 }
 
 impl Answer {
@@ -59,7 +58,7 @@ impl Answer {
     pub(crate) fn into_response(self) -> Response<Text> {
         let (kind, body) = match self.problem {
             Some(problem) => ("application/problem+json", problem.into()),
-            None => ("application/json", admitted(self.token)),
+            None => ("application/json", admitted(self.token.as_deref())),
         };
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -75,7 +74,7 @@ impl Answer {
     }
 }
 
-fn admitted(token: Option<Token>) -> Bytes {
+fn admitted(token: Option<&str>) -> Bytes {
     match token {
         Some(token) => format!("{{\"admitted\":true,\"token\":\"{token}\"}}\n").into(),
         None => Bytes::from_static(b"{\"admitted\":true}\n"),

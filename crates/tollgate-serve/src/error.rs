@@ -75,11 +75,6 @@ pub enum ServeError {
         /// The dimension with the queue.
         dimension: String,
     },
-    /// The policy has a store and a concurrency limit, whose requests in flight no store keeps.
-    InFlightOnStore {
-        /// The dimension with the limit.
-        dimension: String,
-    },
     /// The policy has a store, which keeps the state, and there is a snapshot for it as well.
     SnapshotOfStore,
     /// A quota can't be told to clients.
@@ -135,10 +130,6 @@ impl fmt::Display for ServeError {
             Self::QueueOnStore { dimension } => write!(
                 f,
                 "dimension {dimension:?}: a queue on a store charges what has to wait, and nobody waits here: take a leaky-bucket"
-            ),
-            Self::InFlightOnStore { dimension } => write!(
-                f,
-                "dimension {dimension:?}: no store keeps requests in flight: remove the concurrency limit, or the store"
             ),
             Self::SnapshotOfStore => f.write_str("the store of the policy keeps the state: leave out the snapshot"),
             Self::Policy(error) => error.fmt(f),

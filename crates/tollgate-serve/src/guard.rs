@@ -4,16 +4,18 @@ use core::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tollgate::InFlight;
 use tollgate_http::DenialKind;
 use tollgate_http::middleware::{Limits, Options};
 use tollgate_policy::{Asked, Key, RequestLimiter, Requests};
+#[cfg(feature = "redis")]
+use tollgate_redis::InFlight;
 
 use crate::ask::{Ask, Decided};
 use crate::counts::Counts;
 use crate::fields::{Field, Fields, Values};
 use crate::held::{Held, Token};
 use crate::limiter::{Limiter, in_process};
+use crate::trouble::Trouble;
 
 /// Decides requests by a policy.
 #[derive(Debug)]
@@ -76,11 +78,17 @@ impl Guard {
     /// # Errors
     ///
     /// As [`decide`](Self::decide).
-    pub(crate) async fn acquire(&self, values: Values<'static>, ask: Ask) -> Result<(Decided, Option<Token>), Lacks> {
+    pub(crate) async fn acquire(&self, values: Values<'static>, ask: Ask) -> Result<(Decided, Option<String>), Lacks> {
         let keys = match self.before(values, &ask)? {
             Before::Asked(keys) => keys,
             before => return Ok((self.without_limits(&before, ask), None)),
         };
+        #[cfg(feature = "redis")]
+        if let (Some(limiter), false) = (self.limiter().on_store(), ask.is_peek) {
+            let (decided, in_flight) = self.limits.enter_on_store(limiter, &keys, ask.cost).await;
+            self.counts.decided(&decided, &keys);
+            return Ok((decided, in_flight.and_then(InFlight::into_token)));
+        }
         let held = self.held.as_ref().filter(|_| !ask.is_peek).and_then(|held| Some((held, held.time(&keys)?)));
         Ok(match held {
             Some((held, time)) => self.hold(held, &keys, ask.cost, time),
@@ -89,8 +97,16 @@ impl Guard {
     }
 
     /// Releases the request in flight with this token. Returns whether there was one.
-    pub(crate) fn release(&self, token: Token) -> bool {
-        self.held.as_ref().is_some_and(|held| held.release(token))
+    ///
+    /// # Errors
+    ///
+    /// [`Trouble::StoreAway`] if the store does not say.
+    pub(crate) async fn release(&self, token: &str) -> Result<bool, Trouble> {
+        #[cfg(feature = "redis")]
+        if let Some(limiter) = self.limiter().on_store() {
+            return limiter.release(token).await.map_err(|_| Trouble::StoreAway);
+        }
+        Ok(self.held.as_ref().zip(Token::from_text(token)).is_some_and(|(held, token)| held.release(token)))
     }
 
     async fn at_once(&self, keys: &Vec<Option<Key>>, ask: Ask) -> Decided {
@@ -102,7 +118,7 @@ impl Guard {
         decided
     }
 
-    fn hold(&self, held: &Held, keys: &Vec<Option<Key>>, cost: u32, time: u64) -> (Decided, Option<Token>) {
+    fn hold(&self, held: &Held, keys: &Vec<Option<Key>>, cost: u32, time: u64) -> (Decided, Option<String>) {
         held.end_overdue();
         // Before the request is charged, since there may be none.
         let Some(token) = Token::new() else {
@@ -112,9 +128,9 @@ impl Guard {
         let (decided, in_flight) = self.limits.enter_by_dimension(held.limiter(), keys, cost);
         self.counts.decided(&decided, keys);
         // One that counts in no limit takes no room: nothing else bounds them.
-        let Some(in_flight) = in_flight.filter(InFlight::counts) else { return (decided, None) };
+        let Some(in_flight) = in_flight.filter(tollgate::InFlight::counts) else { return (decided, None) };
         held.hold(token, in_flight, time);
-        (decided, Some(token))
+        (decided, Some(token.to_string()))
     }
 
     /// The decision of a request of which no limit is asked.

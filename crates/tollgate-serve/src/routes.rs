@@ -13,7 +13,6 @@ use crate::authorize;
 use crate::fields::{Malformed, Values, apart};
 use crate::grpc::{Call, Grpc};
 use crate::guard::Guard;
-use crate::held::Token;
 use crate::hosts::Hosts;
 use crate::release;
 use crate::trouble::{MAX_BODY, Trouble};
@@ -133,8 +132,9 @@ impl Routes {
 
     async fn release(&self, body: Incoming, on: &UnderWay) -> Result<Response<Answered>, Trouble> {
         let body = Whole::read(body, MAX_BODY, on, self.patience).await?;
-        let token = Token::from_text(&release::parse(&body.bytes)?);
-        if token.is_some_and(|token| self.guard.release(token)) {
+        let token = release::parse(&body.bytes)?.into_owned();
+        drop(body);
+        if self.guard.release(&token).await? {
             Ok(plain("{\"released\":true}\n".to_owned(), "application/json"))
         } else {
             Err(Trouble::NotInFlight)

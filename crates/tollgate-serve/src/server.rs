@@ -14,8 +14,6 @@ use tokio::time::timeout;
 #[cfg(feature = "redis")]
 use tollgate::{Algorithm, Quota};
 use tollgate::{AnyClock, InstantClock, Snapshot};
-#[cfg(feature = "redis")]
-use tollgate_policy::Dimension;
 use tollgate_policy::{Key, Policy, RequestLimiter};
 #[cfg(feature = "redis")]
 use tollgate_redis::{RedisJointLimiter, Store};
@@ -26,8 +24,6 @@ use crate::error::ServeError;
 use crate::fields::{Field, Fields};
 use crate::guard::Guard;
 use crate::held::Held;
-#[cfg(feature = "redis")]
-use crate::held::counts_in_flight;
 use crate::hosts::Hosts;
 use crate::limiter::{InProcess, Limiter, in_process, shared};
 use crate::listen::Listen;
@@ -275,10 +271,6 @@ impl Server {
         let queue = self.policy.dimensions().iter().find(|dimension| dimension.all_quotas().any(is_queue));
         if let Some(dimension) = queue {
             return Err(ServeError::QueueOnStore { dimension: dimension.name().to_owned() });
-        }
-        let in_flight = |dimension: &&Dimension| dimension.all_quotas().any(counts_in_flight);
-        if let Some(dimension) = self.policy.dimensions().iter().find(in_flight) {
-            return Err(ServeError::InFlightOnStore { dimension: dimension.name().to_owned() });
         }
         if self.snapshot.is_some() {
             return Err(ServeError::SnapshotOfStore);

@@ -9,6 +9,8 @@ use tollgate::{Clock, Fingerprinter};
 use super::gate::joint::{Guard, JointKey, Shared, enter};
 use super::gate::{AskedWith, Granted, Item, Kind, Refusal, Request, Tell, Verdict};
 use super::limits::Limits;
+#[cfg(feature = "redis")]
+use super::policy_limiter::{ask, bytes_and_tiers};
 use super::prepared::Prepared;
 use super::values::FieldValue;
 use crate::limit::ServiceLimit;
@@ -122,6 +124,38 @@ impl<L, V: FieldValue> Limits<L, V> {
     {
         let request = Request { cost, refundable: false, kind: Kind::Enters, tell: Tell::All };
         let (verdict, in_flight) = enter(limiter, keys, request);
+        (ByDimension { verdict, prepared: Some(self.prepared(keys)) }, in_flight)
+    }
+
+    /// As [`enter_by_dimension`](Self::enter_by_dimension), by the limiter of these limits, which is on
+    /// a store. (Feature `redis`.)
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use tollgate_http::middleware::Limits;
+    /// use tollgate_policy::Key;
+    /// use tollgate_redis::{InFlight, PolicyLimiter};
+    ///
+    /// async fn token(limits: &Limits<PolicyLimiter<[Key]>, Bytes>, user: &str) -> Option<String> {
+    ///     let keys = vec![Some(Key::from(user.to_owned()))];
+    ///     let (_, in_flight) = limits.enter_on_store(limits.limiter().on_store()?, &keys, 1).await;
+    ///     in_flight.and_then(InFlight::into_token)
+    /// }
+    /// ```
+    #[cfg(feature = "redis")]
+    pub async fn enter_on_store<K: JointKey + tollgate_redis::StoreKeys>(
+        &self,
+        limiter: &tollgate_redis::RedisJointLimiter,
+        keys: &K,
+        cost: u32,
+    ) -> (ByDimension<V>, Option<tollgate_redis::InFlight>)
+    where
+        L: AskedWith<K>,
+    {
+        let request = Request { cost, refundable: false, kind: Kind::Enters, tell: Tell::All };
+        let (bytes, tiers) = bytes_and_tiers(keys);
+        let bytes: Vec<Option<&[u8]>> = bytes.iter().map(Option::as_deref).collect();
+        let (verdict, in_flight) = ask(limiter, &bytes, &tiers, request).await;
         (ByDimension { verdict, prepared: Some(self.prepared(keys)) }, in_flight)
     }
 }

@@ -1,10 +1,7 @@
 //! [`RequestInFlight`]: the place of an admitted request in a concurrency limit.
 
 use core::fmt;
-use core::ops::Deref;
 use std::sync::Arc;
-
-use tollgate::{InFlight, Lender};
 
 /// An admitted request of a limiter with a [concurrency limit](tollgate::Quota::concurrent). While it
 /// or a clone of it lives, the request is in flight.
@@ -37,10 +34,8 @@ struct Guard {
 }
 
 impl RequestInFlight {
-    pub(super) fn new<P>(in_flight: InFlight<P>) -> Self
-    where
-        P: Deref<Target: Lender> + Send + Sync + 'static,
-    {
+    /// Of a guard, in process or on a store.
+    pub(super) fn new(in_flight: impl Send + Sync + 'static) -> Self {
         Self { _guard: Arc::new(Guard { _in_flight: Box::new(in_flight) }) }
     }
 }

@@ -277,7 +277,7 @@ impl<L, V: FieldValue> Limits<L, V> {
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
-        let request = Request { cost, refundable, kind: Kind::AtOnce, tell: self.inner.tell() };
+        let request = Request { cost, refundable, kind: Kind::Enters, tell: self.inner.tell() };
         let Some(verdict) = self.inner.limiter.later(&keys, request) else { return Err(keys) };
         let inner = Arc::clone(&self.inner);
         Ok(Box::pin(async move { Inner::outcome(&inner, keys, verdict.await, refund_unanswered) }))

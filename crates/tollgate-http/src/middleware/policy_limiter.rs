@@ -6,11 +6,12 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::{Clock, Decision, JointError, JointLimiter, Quota, Status, Unasked};
-use tollgate_redis::{AcquireError, Decided, PolicyLimiter, StoreError, StoreKeys};
+use tollgate::{Clock, Decision, JointError, JointLimiter, Quota, Unasked};
+use tollgate_redis::{AcquireError, InFlight, PolicyLimiter, RedisJointLimiter, StoreError, StoreKeys};
 
 use super::gate::joint::JointKey;
 use super::gate::{AnyReceipt, Granted, Hidden, Items, Kind, Later, Refusal, Request, Tell, Verdict, sealed};
+use super::in_flight::RequestInFlight;
 use crate::problem::{DenialKind, Problem};
 
 impl<K, C> sealed::Ask<K> for PolicyLimiter<K::Dimensions, C>
@@ -28,11 +29,17 @@ where
 
     fn later(&self, keys: &K, request: Request) -> Option<Later> {
         let limiter = self.on_store()?;
-        let (limiter, bytes) = (Arc::clone(limiter), keys.bytes());
-        let tiers: Vec<Option<usize>> = (0..bytes.len()).map(|dimension| keys.tier(dimension)).collect();
+        let limiter = Arc::clone(limiter);
+        let (bytes, tiers) = bytes_and_tiers(keys);
         let decision = async move {
             let keys: Vec<Option<&[u8]>> = bytes.iter().map(Option::as_deref).collect();
-            verdict(limiter.decide_in(&keys, &tiers, request.cost, request.kind == Kind::Peek).await, request)
+            let (verdict, in_flight) = ask(&limiter, &keys, &tiers, request).await;
+            match verdict {
+                Verdict::Admitted(granted) => {
+                    Verdict::Admitted(Granted { in_flight: in_flight.map(RequestInFlight::new), ..granted })
+                }
+                other => other,
+            }
         };
         Some(Box::pin(Alone(Mutex::new(Box::pin(decision)))))
     }
@@ -80,18 +87,46 @@ where
     }
 }
 
-fn verdict(status: Result<Decided<Status>, StoreError>, request: Request) -> Verdict {
-    match status {
-        Ok(status) => match Verdict::of(&status, request.tell, Hidden::NONE) {
-            Verdict::Admitted(granted) if request.refundable => {
-                let receipt = AnyReceipt::OnStore(Box::new(status.into_receipt()));
-                Verdict::Admitted(Granted { receipt: Some(Box::new(receipt)), ..granted })
-            }
-            other => other,
-        },
-        Err(StoreError::CostExceedsLimit { .. }) => Refusal::cost(),
-        Err(StoreError::WrongKeys { .. }) => Refusal::without_wait(DenialKind::KeyNotSent),
-        Err(_) => undecided(),
+/// The keys as a store has them, with the tiers that they name.
+pub(crate) fn bytes_and_tiers(keys: &impl StoreKeys) -> (Vec<Option<Vec<u8>>>, Vec<Option<usize>>) {
+    let bytes = keys.bytes();
+    let tiers = (0..bytes.len()).map(|dimension| keys.tier(dimension)).collect();
+    (bytes, tiers)
+}
+
+/// Decides on a store. An admitted request that enters is in flight until the guard is dropped.
+pub(crate) async fn ask(
+    limiter: &RedisJointLimiter,
+    keys: &[Option<&[u8]>],
+    tiers: &[Option<usize>],
+    request: Request,
+) -> (Verdict, Option<InFlight>) {
+    let decided = match request.kind {
+        Kind::Enters => limiter.enter_in(keys, tiers, request.cost).await,
+        kind => limiter.decide_in(keys, tiers, request.cost, kind == Kind::Peek).await,
+    };
+    let decided = match decided {
+        Ok(decided) => decided,
+        Err(error) => return (undecided_by(&error), None),
+    };
+    let verdict = Verdict::of(&decided, request.tell, Hidden::NONE);
+    let (in_flight, receipt) = decided.enter();
+    let in_flight = Some(in_flight).filter(InFlight::counts);
+    let verdict = match verdict {
+        Verdict::Admitted(granted) if request.refundable || in_flight.is_some() => {
+            let receipt = AnyReceipt::OnStore(Box::new(receipt));
+            Verdict::Admitted(Granted { receipt: Some(Box::new(receipt)), ..granted })
+        }
+        other => other,
+    };
+    (verdict, in_flight)
+}
+
+fn undecided_by(error: &StoreError) -> Verdict {
+    match error {
+        StoreError::CostExceedsLimit { .. } => Refusal::cost(),
+        StoreError::WrongKeys { .. } => Refusal::without_wait(DenialKind::KeyNotSent),
+        _ => undecided(),
     }
 }
 

@@ -7,6 +7,7 @@
 //! choice of stamps within these bounds obeys the rules. So the checker never accuses a limiter
 //! that is right, however the threads were scheduled, and nothing depends on timing.
 
+pub mod in_flight;
 pub mod meters;
 pub mod record;
 pub mod settled;

@@ -1,9 +1,10 @@
 -- One decision on one or several keys, all at one instant.
 --
--- ARGV: what to do (a: acquire, p: peek, s: settle), the cost, how often the same request comes, or
+-- ARGV: what to do (a: acquire, e: acquire and enter, p: peek, s: settle), the cost, how often the same request comes, or
 -- what it cost in fact, whether to tell the permits left (1), the most microseconds by which the
 -- clock may be behind a key, and then for each key its kind and the numbers of its quotas. To
--- settle, the time of each key's charge follows.
+-- settle, the time of each key's charge follows. A request that enters has two numbers, by which it
+-- leaves.
 --
 -- All times are microseconds, which doubles hold exactly until the year 2255. Times are packed as
 -- eight bytes, the most significant first.

@@ -1,9 +1,13 @@
 local acts, cost, times, tells, skew = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5])
 local at = 6
 
-local function number()
+local function word()
     at = at + 1
-    return tonumber(ARGV[at - 1])
+    return ARGV[at - 1]
+end
+
+local function number()
+    return tonumber(word())
 end
 
 -- The value of this key is not ours, or a clock was wrong: an error without a write.
@@ -14,7 +18,7 @@ end
 -- The reply of a reading command; an error if the value is of another type.
 local function read(place, ...)
     local reply = redis.pcall(...)
-    if type(reply) == 'table' then
+    if type(reply) == 'table' and reply.err then
         refuse(string.find(reply.err, 'WRONGTYPE', 1, true) and 'WRONGTYPE' or 'FOREIGN', place)
     end
     return reply

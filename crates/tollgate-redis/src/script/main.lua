@@ -29,15 +29,14 @@ local function settle(subjects, actual)
     return { fewest }
 end
 
--- Replies: how many of the requests are admitted and their delay, the wait of the others with its
--- key, quota and the keys that deny; a key that a limiter of another window holds, and that window;
+-- Replies: how many of the requests are admitted and their delay, the wait of the others, zero if it
+-- is not known, with its key, quota and the keys that deny; a key that a limiter of another window holds, and that window;
 -- for each key the time of its charge; and, if asked for, for each quota the permits left and the
 -- waits until there are more and until there are all.
 local function decide()
     local subjects = {}
     for place, key in ipairs(KEYS) do
-        at = at + 1
-        subjects[place] = kinds[ARGV[at - 1]](key, place)
+        subjects[place] = kinds[word()](key, place)
     end
     if acts == 's' then
         return settle(subjects, times)
@@ -54,7 +53,7 @@ local function decide()
             -- As many as fit, by bisection: whatever is admitted, less would be as well.
             granted = first_index(1, times, function(some) return ask(subjects, cost * some) > 0 end) - 1
         end
-        for _, subject in ipairs(acts == 'a' and subjects or {}) do
+        for _, subject in ipairs(acts ~= 'p' and subjects or {}) do
             if granted > 0 then
                 subject.charge(cost * granted)
             else
@@ -73,7 +72,7 @@ local function decide()
             shared, other = number_of, subject.other
         end
     end
-    local reply = { granted, delay, wait, place, quota, violated, shared, other }
+    local reply = { granted, delay, math.floor(wait), place, quota, violated, shared, other }
     for _, subject in ipairs(subjects) do
         reply[#reply + 1] = subject.at()
     end

@@ -15,6 +15,11 @@ local commands = {
     { 'PEXPIREAT', key, 0 },
     { 'DEL', key },
     { 'UNLINK', key },
+    { 'ZRANGE', key, -1, -1 },
+    { 'ZCOUNT', key, 0, 0 },
+    { 'ZADD', key, 0, '' },
+    { 'ZREM', key, '' },
+    { 'ZREMRANGEBYSCORE', key, 0, 0 },
 }
 for _, command in ipairs(commands) do
     if not redis.acl_check_cmd(unpack(command)) then

@@ -6,6 +6,7 @@
 mod away;
 mod clocks;
 mod crash;
+mod in_flight;
 mod left;
 mod line;
 mod proxy;

@@ -2,6 +2,7 @@
 
 mod calendar;
 mod cluster;
+mod in_flight;
 mod keys;
 mod leases;
 mod refunds;

@@ -1,6 +1,7 @@
-//! Eight processes that charge an estimate, settle it at the actual cost and take refunds, while
-//! some of them are killed. What the store has charged in the end is what was used, give or take
-//! the one call of each task that its process had under way when it died.
+//! Eight processes that charge an estimate, hold the request in flight, settle it at the actual cost
+//! and leave, while some of them are killed. What the store has charged in the end is what was used,
+//! give or take the one call of each task that its process had under way when it died. The killed
+//! hold their places until their time is over, and not longer.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,11 +13,12 @@ use std::time::{Duration, Instant};
 
 use redis::Connection;
 use tokio::task::JoinSet;
-use tollgate::Quota;
+use tollgate::{Decision, Quota};
 use tollgate_redis::{RedisJointLimiter, Store};
 
 use super::client::now;
 use super::{MICROSECOND, PROCESSES};
+use tollgate_kit::checker::in_flight::{self, Stay};
 use tollgate_kit::checker::record::READING_ERROR;
 use tollgate_kit::checker::settled::{Call, Charge, check};
 use tollgate_kit::programs::Process;
@@ -28,16 +30,20 @@ const CLIENT: &str = "TOLLGATE_TEST_SETTLING_CLIENT";
 /// Tasks of a process. Each has one call under way.
 const TASKS: u32 = 3;
 const LIMIT: u32 = 200;
+/// So many requests of a key at a time, and for how long one that was killed is taken for one of them.
+const IN_FLIGHT: u32 = 8;
+const HOLD: Duration = Duration::from_millis(400);
 /// A task goes on to the next key after so many denials.
 const DENIALS: u32 = 3;
 /// How often a process is killed, at least and at most.
 const ROUNDS: (u32, u32) = (16, 200);
 
-/// A log and a window of which nothing expires while this runs.
+/// A log and a window of which nothing expires while this runs, and the requests in flight.
 fn limiter(store: &Store) -> RedisJointLimiter {
     let hour = Duration::from_secs(3600);
     let builder = RedisJointLimiter::builder(store, "settled").dimension("log", [Quota::new(LIMIT, hour)]);
-    builder.dimension("window", [Quota::fixed_window(LIMIT, hour)]).build().unwrap()
+    let builder = builder.dimension("window", [Quota::fixed_window(LIMIT, hour)]);
+    builder.dimension("in flight", [Quota::concurrent(IN_FLIGHT).held_at_most(HOLD)]).build().unwrap()
 }
 
 /// What a client does until it is killed. Does nothing in a run of all tests.
@@ -70,19 +76,47 @@ async fn charge_and_settle(limiter: Arc<RedisJointLimiter>, file: Arc<File>, tas
         let write = |line: String| (&*file).write_all(line.as_bytes()).expect("the file takes a line");
         write(format!("asks {id} {key} {cost} {}\n", now()));
         let name = key.to_be_bytes();
-        let decided = limiter.try_acquire_n(&[Some(&name), Some(&name)], cost).await.expect("the server answers");
-        write(format!("told {id} {} {}\n", u8::from(decided.is_admitted()), now()));
-        if decided.is_denied() {
-            denials += 1;
+        let decided = limiter.try_enter_n(&[Some(name.as_slice()); 3], cost).await.expect("the server answers");
+        // The dimensions that deny.
+        let denies = match *decided {
+            Decision::Admitted(_) => 0,
+            Decision::Denied(denial) => denial.violated().map(|it| 1_u64 << it).sum(),
+        };
+        write(format!("told {id} {denies} {}\n", now()));
+        if denies > 0 {
+            denials += u32::from(denies & PERMITS != 0);
             (key, denials) = if denials < DENIALS { (key, denials) } else { (key + 1, 0) };
             continue;
         }
+        let (in_flight, receipt) = decided.enter();
         // Some are never settled.
         if drawn(40, 5) > 0 {
             write(format!("settles {id} {actual} {}\n", now()));
-            let charged = limiter.settle(decided.into_receipt(), actual).await.expect("the server answers");
+            let charged = limiter.settle(receipt, actual).await.expect("the server answers");
             write(format!("settled {id} {charged} {}\n", now()));
         }
+        write(format!("leaves {id} 0 {}\n", now()));
+        in_flight.leave().await.expect("the server answers");
+        write(format!("left {id} 0 {}\n", now()));
+    }
+}
+
+/// The dimensions of permits, and that of requests in flight.
+const PERMITS: u64 = 0b011;
+const PLACES: u64 = 0b100;
+
+/// A request as both checkers see it.
+struct Request {
+    charge: Charge,
+    stay: Stay,
+    /// The dimensions that deny it, if there was an answer.
+    denies: Option<u64>,
+}
+
+impl Request {
+    /// Whether these dimensions denied it, or nothing did.
+    fn is_judged_by(&self, dimensions: u64) -> bool {
+        self.denies.is_none_or(|denies| denies == 0 || denies & dimensions != 0)
     }
 }
 
@@ -109,10 +143,10 @@ impl Client {
     }
 
     /// What it has done so far. A line without an end is not whole yet, or its process died.
-    fn charges(&self) -> Vec<Charge> {
+    fn requests(&self) -> Vec<Request> {
         let text = std::fs::read_to_string(&self.file).unwrap_or_default();
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let mut charges: BTreeMap<u64, Charge> = BTreeMap::new();
+        let mut requests: BTreeMap<u64, Request> = BTreeMap::new();
         for line in text[..whole].lines() {
             let (what, numbers) = line.split_once(' ').expect("a word");
             let numbers: Vec<u64> = numbers.split(' ').map(|number| number.parse().unwrap()).collect();
@@ -120,14 +154,23 @@ impl Client {
             if let ("asks", &[id, key, cost, before]) = (what, &*numbers) {
                 let asked = Call { before, after: None };
                 let (key, cost) = (small(key), small(cost));
-                charges.insert(id, Charge { key, cost, asked, is_admitted: None, settled: None });
+                let charge = Charge { key, cost, asked, is_admitted: None, settled: None };
+                let stay = Stay { key, entered: asked, is_admitted: None, left: None };
+                requests.insert(id, Request { charge, stay, denies: None });
                 continue;
             }
             let &[id, number, time] = &*numbers else { panic!("{line}") };
-            let charge = charges.get_mut(&id).expect("it was asked before");
+            let Request { charge, stay, denies } = requests.get_mut(&id).expect("it was asked before");
             match what {
                 "told" => {
-                    (charge.is_admitted, charge.asked.after) = (Some(number == 1), Some(time.max(charge.asked.before)));
+                    charge.asked.after = Some(time.max(charge.asked.before));
+                    (*denies, stay.entered) = (Some(number), charge.asked);
+                    (charge.is_admitted, stay.is_admitted) = (Some(number == 0), Some(number == 0));
+                }
+                "leaves" => stay.left = Some(Call { before: time, after: None }),
+                "left" => {
+                    let call = stay.left.as_mut().expect("it left before");
+                    call.after = Some(time.max(call.before));
                 }
                 "settles" => charge.settled = Some((Call { before: time, after: None }, small(number))),
                 "settled" => {
@@ -139,7 +182,7 @@ impl Client {
                 _ => panic!("{line}"),
             }
         }
-        charges.into_values().collect()
+        requests.into_values().collect()
     }
 }
 
@@ -172,7 +215,7 @@ fn what_is_charged_is_what_was_used_while_those_who_settle_are_killed() {
     let Some(server) = Server::start(&[]) else { return };
     let mut running: Vec<Client> = (0..PROCESSES).map(|number| Client::start(number, &server)).collect();
     let mut killed: Vec<Client> = vec![];
-    let done = |clients: &[Client]| clients.iter().map(|client| client.charges().len()).sum::<usize>();
+    let done = |clients: &[Client]| clients.iter().map(|client| client.requests().len()).sum::<usize>();
     for round in 0..ROUNDS.1 {
         if round >= ROUNDS.0 && done(&running) + done(&killed) > 4_000 {
             break;
@@ -188,9 +231,38 @@ fn what_is_charged_is_what_was_used_while_those_who_settle_are_killed() {
     let mut connection = server.connect();
     hears_nobody_else(&mut connection);
 
-    let charges: Vec<Charge> = killed.iter().flat_map(Client::charges).collect();
-    let in_the_end = check(LIMIT, &charges, READING_ERROR + MICROSECOND).unwrap_or_else(|fault| panic!("{fault:?}"));
+    let in_flight_at = now();
     let limiter = limiter(&server.store());
+    let held = |connection: &mut Connection, key: u32, since: u64| -> u32 {
+        let names: Vec<String> = ask(connection, &["KEYS", &format!("*{}*", limiter.digest(2, key.to_be_bytes()))]);
+        names.first().map_or(0, |name| ask(connection, &["ZCOUNT", name, &since.to_string(), "+inf"]))
+    };
+    let hold = u64::try_from(HOLD.as_nanos()).unwrap();
+    let requests: Vec<Request> = killed.iter().flat_map(Client::requests).collect();
+    let stays = requests.iter().filter(|request| request.is_judged_by(PLACES)).map(|request| request.stay);
+    let stays: Vec<Stay> = stays.collect();
+    let limit = in_flight::Limit { requests: IN_FLIGHT, hold };
+    let places = in_flight::check(limit, &stays, READING_ERROR + MICROSECOND, in_flight_at);
+    let places = places.unwrap_or_else(|fault| panic!("{fault:?}"));
+    for (key, places) in &places {
+        let held = held(&mut connection, *key, (in_flight_at - hold) / 1_000);
+        assert!(places.contains(&held), "the key {key}: {held} in flight, {places:?} at most");
+    }
+    let died = stays.iter().filter(|stay| stay.is_admitted == Some(true) && stay.left.is_none());
+    let full = stays.iter().filter(|stay| stay.is_admitted == Some(false));
+    let (died, full) = (died.count(), full.count());
+    assert!(died > 0 && full > 50, "{died} died in flight, {full} denied");
+    // Their places are lost for no longer.
+    std::thread::sleep(HOLD);
+    runtime().block_on(async {
+        for key in places.keys() {
+            let left = limiter.peek(&[None, None, Some(&key.to_be_bytes())], 1).await.expect("the server answers");
+            assert_eq!(left.remaining(), IN_FLIGHT, "the key {key}");
+        }
+    });
+    let charges: Vec<Charge> =
+        requests.iter().filter(|request| request.is_judged_by(PERMITS)).map(|request| request.charge).collect();
+    let in_the_end = check(LIMIT, &charges, READING_ERROR + MICROSECOND).unwrap_or_else(|fault| panic!("{fault:?}"));
     let (mut least, mut most, mut in_debt) = (0, 0, 0);
     for (key, used) in &in_the_end {
         let [log, window] = charged(&limiter, &mut connection, *key);

@@ -29,6 +29,12 @@ pub trait Service: Sized + Sync {
     fn address(&self) -> SocketAddr;
 }
 
+/// The same service, behind the limiter of a policy on a store. Both dimensions have the key [`USER`].
+#[cfg(feature = "limited")]
+pub trait OnStore: Service {
+    fn of_policy(policy: &tollgate_policy::Policy, work: Work) -> Self;
+}
+
 /// The bodies that a server has open. Each ends as the test says.
 #[derive(Clone, Default)]
 pub struct Work(Arc<(Mutex<State>, Condvar)>);
@@ -243,6 +249,31 @@ pub fn of_twelve_bodies_two_are_open_at_a_time_and_the_rate_is_kept<S: Service>(
     assert!(told.starts_with("\"rate\";r=87;t=") && told.ends_with(", \"streams\";r=1"), "{told}");
 }
 
+/// As in process: of two servers that share a store, too.
+#[cfg(feature = "limited")]
+pub fn of_twelve_bodies_two_are_open_at_a_time_on_a_store<S: OnStore>() {
+    let Some(store) = crate::redis::PolicyStore::start() else { return };
+    let dimensions = "[[dimension]]\nname = \"rate\"\nquota = [{ limit = 100, per = \"1d\" }]\n\
+                      [[dimension]]\nname = \"streams\"\nquota = [{ algorithm = \"concurrency\", limit = 2, \
+                      max_hold = \"1h\" }]\n";
+    let policy = tollgate_policy::Policy::from_toml(&store.policy("", dimensions)).unwrap();
+    let work = Work::default();
+    let [service, another] = [(); 2].map(|()| S::of_policy(&policy, work.clone()));
+    let fields = r#""rate";q=100;w=86400, "streams";q=2;qu="concurrent-requests""#;
+    twelve(&service, &work, fields, r#""streams";r=0"#);
+    // All places are free again, soon after the last body.
+    let mut rate = 100 - BODIES;
+    loop {
+        let (_, head) = admitted(&another, "GET", "/empty");
+        rate -= 1;
+        let told = field(&head, "ratelimit").unwrap();
+        assert!(told.starts_with(&format!("\"rate\";r={rate};t=")), "{told}");
+        if told.ends_with(", \"streams\";r=1") {
+            break;
+        }
+    }
+}
+
 /// With one place, no request waits for the one before.
 pub fn without_a_body_a_request_is_over_with_its_head<S: Service>() {
     let limiter = Arc::new(DirectLimiter::new(Quota::concurrent(1)).unwrap());
@@ -266,6 +297,14 @@ pub fn a_client_that_hangs_up_before_the_answer_leaves_its_place<S: Service>() {
         let (_, head) = admitted(&service, "GET", "/empty");
         assert!(head.contains(" 204 "), "{head}");
     }
+}
+
+/// That of a service which is [`OnStore`].
+#[macro_export]
+macro_rules! in_flight_on_a_store_until_the_body_ends {
+    ($Service:ty) => {
+        $crate::in_flight_until_the_body_ends!($Service: of_twelve_bodies_two_are_open_at_a_time_on_a_store,);
+    };
 }
 
 /// The tests of the bank, for a [`Service`].

@@ -63,3 +63,21 @@ impl Service for Server {
 }
 
 tollgate_kit::in_flight_until_the_body_ends!(Server);
+
+#[cfg(feature = "redis")]
+mod on_a_store {
+    use tollgate_actix::PolicyLimiter;
+    use tollgate_kit::in_flight::OnStore;
+    use tollgate_policy::Policy;
+
+    use super::{Arc, RateLimit, Server, USER, Work, header, start};
+
+    impl OnStore for Server {
+        fn of_policy(policy: &Policy, work: Work) -> Self {
+            let limiter = PolicyLimiter::<(String, String)>::new(policy).unwrap();
+            start(RateLimit::new(Arc::new(limiter)).key((header(USER), header(USER))), work)
+        }
+    }
+
+    tollgate_kit::in_flight_on_a_store_until_the_body_ends!(Server);
+}

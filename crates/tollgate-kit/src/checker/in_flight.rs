@@ -51,9 +51,14 @@ impl Stay {
     }
 }
 
-/// Checks a run. Gives for each key how many may be in flight at this time, at which none calls any
-/// more.
-pub fn check(limit: Limit, stays: &[Stay], error: u64, now: u64) -> Result<BTreeMap<u32, RangeInclusive<u32>>, Fault> {
+/// Checks a run. Gives for each key how many may be in flight at a moment within this time, in which
+/// no process calls any more.
+pub fn check(
+    limit: Limit,
+    stays: &[Stay],
+    error: u64,
+    (from, until): (u64, u64),
+) -> Result<BTreeMap<u32, RangeInclusive<u32>>, Fault> {
     let mut keys: BTreeMap<u32, Vec<Stay>> = BTreeMap::new();
     for &stay in stays {
         keys.entry(stay.key).or_default().push(stay);
@@ -82,7 +87,7 @@ pub fn check(limit: Limit, stays: &[Stay], error: u64, now: u64) -> Result<BTree
                 return Err(Fault::Unexplained { stay: *stay, at_most });
             }
         }
-        let (least, most) = within(longer(now, now), None);
+        let (least, most) = within(longer(from, until), None);
         in_the_end.insert(key, least..=most);
     }
     Ok(in_the_end)
@@ -123,7 +128,7 @@ mod tests {
             (dead, call(113, 115), false, false),
         ] {
             let other = stay(entered, Some(is_admitted), Some(call(entered.before + 50, entered.before + 50)));
-            assert_eq!(check(LIMIT, &[one, other], 0, 500).is_ok(), is_right, "{other:?}");
+            assert_eq!(check(LIMIT, &[one, other], 0, (500, 500)).is_ok(), is_right, "{other:?}");
         }
     }
 
@@ -134,11 +139,11 @@ mod tests {
         let denied = stay(call(13, 14), Some(false), None);
         let stays = [leaving, denied, unknown];
         for (now, expected) in [(50, 0..=2), (112, 0..=2), (113, 0..=1)] {
-            assert_eq!(check(LIMIT, &stays, 0, now).unwrap()[&7], expected, "{now}");
+            assert_eq!(check(LIMIT, &stays, 0, (now, now)).unwrap()[&7], expected, "{now}");
         }
         let dead = stay(call(10, 12), Some(true), None);
         for (now, expected) in [(50, 1..=1), (109, 1..=1), (110, 0..=1), (113, 0..=0)] {
-            assert_eq!(check(LIMIT, &[dead], 0, now).unwrap()[&7], expected, "{now}");
+            assert_eq!(check(LIMIT, &[dead], 0, (now, now)).unwrap()[&7], expected, "{now}");
         }
     }
 }

@@ -270,3 +270,33 @@ fn nothing_is_in_flight_after_a_stop() {
     assert_eq!(release(&served, &held[1]), 200);
     assert_eq!(served.acquire(ALICE).problem()["violated-policies"], serde_json::json!(["day"]));
 }
+
+#[cfg(feature = "redis")]
+#[test]
+fn on_a_store_any_server_releases_a_request_also_of_one_that_has_stopped() {
+    let Some(mut place) = crate::place::Place::on_store() else { return };
+    let start = || Running::start(server(&place.policy(EXPORTS, "on_failure = \"open\"")));
+    let (first, second) = (start(), start());
+    let [one, other] = [&first, &second].map(|served| token(&served.acquire(ALICE)));
+    for served in [&first, &second] {
+        let denied = served.acquire(ALICE);
+        assert_eq!((denied.status, denied.field("retry-after")), (429, None));
+        assert_eq!(denied.field("ratelimit"), Some(r#""in flight";r=0"#), "{denied:?}");
+        assert_eq!(peek(served), 429);
+    }
+    // Nginx and Envoy do not tell when a request ends: it takes no place, and needs one.
+    assert_eq!(second.get("/auth_request", &[("x-tollgate-user", "alice")]).status, 403);
+    first.stop();
+    assert_eq!([release(&second, &one), release(&second, &one)], [200, 410]);
+    assert_eq!([release(&second, &"0".repeat(32)), release(&second, &other)], [410, 200]);
+    assert_eq!(second.get("/auth_request", &[("x-tollgate-user", "alice")]).status, 204);
+    assert_eq!(peek(&second), 200);
+    let again = token(&second.acquire(ALICE));
+    place.goes_away();
+    let released = release_as(&second, &format!(r#"{{"token": "{again}"}}"#));
+    assert_eq!(released.status, 503);
+    assert_eq!(released.problem()["detail"], "The store did not answer. Release the token again.");
+    // It is admitted without a count, and so without a place.
+    let open = second.acquire(ALICE);
+    assert_eq!((open.status, open.body.as_str()), (200, "{\"admitted\":true}\n"));
+}

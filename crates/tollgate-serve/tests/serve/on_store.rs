@@ -204,10 +204,6 @@ fn what_a_store_can_not_do_keeps_the_server_from_starting() {
     for (policy, name) in [(queue, "host"), (&of_tier, "user")] {
         assert!(matches!(error(place.server(policy)), ServeError::QueueOnStore { dimension } if dimension == name));
     }
-    let in_flight = "[[dimension]]\nname = \"exports\"\nquota = [{ algorithm = \"concurrency\", limit = 2 }]\n";
-    let refused = error(place.server(&format!("{USERS}{in_flight}")));
-    assert!(matches!(&refused, ServeError::InFlightOnStore { dimension } if dimension == "exports"));
-    assert!(refused.to_string().contains("no store keeps requests in flight"), "{refused}");
     assert!(matches!(error(place.server(POLICY).snapshot("limits")), ServeError::SnapshotOfStore));
     let penalty = "penalty = { denials = 3, within = \"1m\", blocked_for = \"1h\" }\n";
     let refused = error(place.server(&format!("{USERS}{penalty}")));

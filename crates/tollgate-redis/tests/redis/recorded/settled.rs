@@ -3,7 +3,7 @@
 //! give or take the one call of each task that its process had under way when it died. The killed
 //! hold their places until their time is over, and not longer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -231,21 +231,29 @@ fn what_is_charged_is_what_was_used_while_those_who_settle_are_killed() {
     let mut connection = server.connect();
     hears_nobody_else(&mut connection);
 
-    let in_flight_at = now();
-    let limiter = limiter(&server.store());
-    let held = |connection: &mut Connection, key: u32, since: u64| -> u32 {
-        let names: Vec<String> = ask(connection, &["KEYS", &format!("*{}*", limiter.digest(2, key.to_be_bytes()))]);
-        names.first().map_or(0, |name| ask(connection, &["ZCOUNT", name, &since.to_string(), "+inf"]))
-    };
-    let hold = u64::try_from(HOLD.as_nanos()).unwrap();
     let requests: Vec<Request> = killed.iter().flat_map(Client::requests).collect();
+    let limiter = limiter(&server.store());
+    let keys: BTreeSet<u32> = requests.iter().map(|request| request.stay.key).collect();
+    let runtime = runtime();
+    let in_flight = || {
+        runtime.block_on(async {
+            let mut each = vec![];
+            for &key in &keys {
+                let left = limiter.peek(&[None, None, Some(&key.to_be_bytes())], 1).await.expect("the server answers");
+                each.push((key, IN_FLIGHT - left.remaining()));
+            }
+            each
+        })
+    };
+    let (from, held, until) = (now(), in_flight(), now());
+    let hold = u64::try_from(HOLD.as_nanos()).unwrap();
     let stays = requests.iter().filter(|request| request.is_judged_by(PLACES)).map(|request| request.stay);
     let stays: Vec<Stay> = stays.collect();
     let limit = in_flight::Limit { requests: IN_FLIGHT, hold };
-    let places = in_flight::check(limit, &stays, READING_ERROR + MICROSECOND, in_flight_at);
+    let places = in_flight::check(limit, &stays, READING_ERROR + MICROSECOND, (from, until));
     let places = places.unwrap_or_else(|fault| panic!("{fault:?}"));
-    for (key, places) in &places {
-        let held = held(&mut connection, *key, (in_flight_at - hold) / 1_000);
+    for (key, held) in held {
+        let places = &places[&key];
         assert!(places.contains(&held), "the key {key}: {held} in flight, {places:?} at most");
     }
     let died = stays.iter().filter(|stay| stay.is_admitted == Some(true) && stay.left.is_none());
@@ -254,12 +262,7 @@ fn what_is_charged_is_what_was_used_while_those_who_settle_are_killed() {
     assert!(died > 0 && full > 50, "{died} died in flight, {full} denied");
     // Their places are lost for no longer.
     std::thread::sleep(HOLD);
-    runtime().block_on(async {
-        for key in places.keys() {
-            let left = limiter.peek(&[None, None, Some(&key.to_be_bytes())], 1).await.expect("the server answers");
-            assert_eq!(left.remaining(), IN_FLIGHT, "the key {key}");
-        }
-    });
+    assert!(in_flight().iter().all(|(_, held)| *held == 0), "{:?}", in_flight());
     let charges: Vec<Charge> =
         requests.iter().filter(|request| request.is_judged_by(PERMITS)).map(|request| request.charge).collect();
     let in_the_end = check(LIMIT, &charges, READING_ERROR + MICROSECOND).unwrap_or_else(|fault| panic!("{fault:?}"));

@@ -79,3 +79,21 @@ impl Service for Served {
 }
 
 tollgate_kit::in_flight_until_the_body_ends!(Served);
+
+#[cfg(feature = "redis")]
+mod on_a_store {
+    use tollgate_kit::in_flight::OnStore;
+    use tollgate_policy::Policy;
+    use tollgate_tower::PolicyLimiter;
+
+    use super::{Arc, RateLimitLayer, Served, USER, Work, header};
+
+    impl OnStore for Served {
+        fn of_policy(policy: &Policy, work: Work) -> Self {
+            let limiter = PolicyLimiter::<(String, String)>::new(policy).unwrap();
+            Self::start(RateLimitLayer::new(Arc::new(limiter)).key((header(USER), header(USER))), work)
+        }
+    }
+
+    tollgate_kit::in_flight_on_a_store_until_the_body_ends!(Served);
+}

@@ -231,7 +231,7 @@
 //! | `nodes` | for `"local"`: the number of nodes, each of which gets that share of the limits |
 //! | `cache_denials` | the slots in which denials are kept, to deny again without the store |
 //! | `lease` | `{ most = 100, slots = 4096 }`: takes up to so many permits of a key in advance, and spends them without the store. Needs one dimension with one quota, a quantised log, whose resolution is the step. No window holds more than the limit, but permits that other nodes hold are denied |
-//! | `max_in_flight`, `max_clock_skew` | the most calls at a time, and how far the server's clock may be behind |
+//! | `max_calls`, `max_clock_skew` | the most calls at a time, and how far the server's clock may be behind |
 //! | `breaker` | `{ failures = 5, pause = "1s" }`: after so many failures the store is not asked for so long |
 //!
 //! What is not set is as `tollgate-redis` has it. No store keeps penalties or shadow mode, so

@@ -34,7 +34,7 @@ use super::quoted::Quoted;
 /// assert_eq!((store.timeout(), store.prefix()), (Some(Duration::from_millis(20)), None));
 /// assert_eq!(store.on_failure(), OnFailure::Open);
 /// assert_eq!((store.name(), store.hash_tag()), (StoreTable::NAME, None));
-/// assert_eq!((store.max_in_flight(), store.max_clock_skew()), (None, None));
+/// assert_eq!((store.max_calls(), store.max_clock_skew()), (None, None));
 /// assert_eq!((store.breaker(), store.cache_denials(), store.lease()), (None, None, None));
 /// # Ok::<(), tollgate_policy::PolicyError>(())
 /// ```
@@ -47,7 +47,7 @@ pub struct StoreTable {
     pub(super) hash_tag: Option<String>,
     pub(super) timeout: Option<Duration>,
     pub(super) connect_timeout: Option<Duration>,
-    pub(super) max_in_flight: Option<usize>,
+    pub(super) max_calls: Option<usize>,
     pub(super) max_clock_skew: Option<Duration>,
     pub(super) breaker: Option<(u32, Duration)>,
     pub(super) on_failure: OnFailure,
@@ -121,8 +121,8 @@ impl StoreTable {
 
     /// The most calls that are on their way at once.
     #[must_use]
-    pub const fn max_in_flight(&self) -> Option<usize> {
-        self.max_in_flight
+    pub const fn max_calls(&self) -> Option<usize> {
+        self.max_calls
     }
 
     /// How far the server's clock may be behind the newest permit of a key.
@@ -220,7 +220,7 @@ impl fmt::Display for StoreTable {
         ] {
             time.map_or(Ok(()), |time| writeln!(f, "{field} = \"{}\"", format_duration(time)))?;
         }
-        for (field, number) in [("max_in_flight", self.max_in_flight), ("cache_denials", self.cache_denials)] {
+        for (field, number) in [("max_calls", self.max_calls), ("cache_denials", self.cache_denials)] {
             number.map_or(Ok(()), |number| writeln!(f, "{field} = {number}"))?;
         }
         if let Some((failures, pause)) = self.breaker {

@@ -25,14 +25,14 @@ fn refused(text: &str) -> (usize, PolicyProblem) {
 #[test]
 fn every_field_is_read_and_printed_and_read() {
     let policy = read(
-        "name = \"api\"\nprefix = \"shop\"\nhash_tag = \"eu\"\ntimeout = \"20ms\"\nconnect_timeout = \"5s\"\nmax_in_flight = 7\n\
+        "name = \"api\"\nprefix = \"shop\"\nhash_tag = \"eu\"\ntimeout = \"20ms\"\nconnect_timeout = \"5s\"\nmax_calls = 7\n\
          max_clock_skew = \"5s\"\nbreaker = { failures = 3, pause = \"2s\" }\non_failure = \"local\"\nnodes = 4\n\
          cache_denials = 1000\nlease = { most = 100, slots = 4096 }",
     );
     let store = policy.store().unwrap();
     assert_eq!((store.url(), store.secret()), (&Given::Text("redis://host".into()), &Given::Env("S".into())));
     assert_eq!((store.name(), store.prefix(), store.hash_tag()), ("api", Some("shop"), Some("eu")));
-    assert_eq!((store.timeout(), store.max_in_flight()), (Some(Duration::from_millis(20)), Some(7)));
+    assert_eq!((store.timeout(), store.max_calls()), (Some(Duration::from_millis(20)), Some(7)));
     assert_eq!(store.connect_timeout(), Some(Duration::from_secs(5)));
     assert_eq!(store.max_clock_skew(), Some(Duration::from_secs(5)));
     assert_eq!(store.breaker(), Some((3, Duration::from_secs(2))));

@@ -46,8 +46,8 @@ impl Store {
         if let Some(timeout) = table.connect_timeout() {
             builder = builder.connect_timeout(timeout);
         }
-        if let Some(calls) = table.max_in_flight() {
-            builder = builder.max_in_flight(calls);
+        if let Some(calls) = table.max_calls() {
+            builder = builder.max_calls(calls);
         }
         if let Some(skew) = table.max_clock_skew() {
             builder = builder.max_clock_skew(skew);

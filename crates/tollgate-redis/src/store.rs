@@ -87,7 +87,7 @@ impl fmt::Debug for Store {
 /// use tollgate_redis::{Secret, Store};
 ///
 /// let builder = Store::builder("redis://127.0.0.1:6379", Secret::new("sixteen bytes or more")?);
-/// let builder = builder.max_in_flight(1000).max_clock_skew(Duration::from_secs(5));
+/// let builder = builder.max_calls(1000).max_clock_skew(Duration::from_secs(5));
 /// assert!(builder.build().is_ok());
 /// # Ok::<(), tollgate_redis::BuildError>(())
 /// ```
@@ -98,7 +98,7 @@ pub struct StoreBuilder {
     prefix: String,
     timeout: Duration,
     connect_timeout: Duration,
-    in_flight: usize,
+    max_calls: usize,
     skew: Duration,
     breaker: (u32, Duration),
     script: Scripted,
@@ -146,8 +146,8 @@ impl StoreBuilder {
 
     /// The most calls that are on their way at once: 4096 if it is not set. Requests beyond it wait
     /// for as long as the [time-out](Self::timeout).
-    pub fn max_in_flight(mut self, calls: usize) -> Self {
-        self.in_flight = calls;
+    pub fn max_calls(mut self, calls: usize) -> Self {
+        self.max_calls = calls;
         self
     }
 

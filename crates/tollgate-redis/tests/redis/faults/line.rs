@@ -114,7 +114,7 @@ fn a_later_connection_is_made_while_requests_wait_no_longer_than_their_own_time(
 fn more_requests_than_may_be_on_their_way_charge_nothing() {
     play(async |server, proxy| {
         let mut connection = server.connect();
-        let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_millis(200)).max_in_flight(1);
+        let builder = Store::builder(&proxy.address(), secret()).timeout(Duration::from_millis(200)).max_calls(1);
         let limiter = RedisLimiter::new(&builder.build().unwrap(), "api", Quota::per_hour(9)).unwrap();
         while limiter.peek(KEY, 0).await.is_err() {}
         proxy.set(Line::Slow);

@@ -4,7 +4,6 @@ use core::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tollgate::InFlight;
 use tollgate_http::DenialKind;
 use tollgate_http::middleware::{Limits, Options};
 use tollgate_policy::{Asked, Key, RequestLimiter, Requests};
@@ -109,10 +108,10 @@ impl Guard {
             self.counts.result("undecided");
             return (Decided::denied(DenialKind::Undecided), None);
         };
-        let (decided, in_flight) = self.limits.enter_by_dimension(held.limiter(), keys, cost);
+        let (decided, in_flight) = self.limits.enter_by_dimension(keys, cost);
         self.counts.decided(&decided, keys);
         // One that counts in no limit takes no room: nothing else bounds them.
-        let Some(in_flight) = in_flight.filter(InFlight::counts) else { return (decided, None) };
+        let Some(in_flight) = in_flight else { return (decided, None) };
         held.hold(token, in_flight, time);
         (decided, Some(token))
     }

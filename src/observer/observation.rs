@@ -56,7 +56,8 @@ impl<'a> Observation<'a> {
         quota: impl FnOnce(Denial) -> Option<Quota>,
     ) -> Self {
         let seen = Self { result: answer.map(|status| status.decision), status: answer.ok(), quota: None, request };
-        let quota = seen.denial().filter(|denial| denial.reason() == DenialReason::Quota).and_then(quota);
+        let is_by_quota = |denial: &Denial| matches!(denial.reason(), DenialReason::Quota | DenialReason::InFlight);
+        let quota = seen.denial().filter(is_by_quota).and_then(quota);
         Self { quota, ..seen }
     }
 
@@ -125,8 +126,9 @@ impl<'a> Observation<'a> {
         self.request.cost
     }
 
-    /// The quota that denies the request; of several, the one with the longest wait. `None` if the
-    /// request is admitted, or denied for another [reason](Denial::reason).
+    /// The quota that denies the request, also a [limit on requests in flight](Quota::concurrent); of
+    /// several, the one with the longest wait. `None` if the request is admitted, or denied for
+    /// another [reason](Denial::reason).
     ///
     /// If the quotas change at this moment, it is the quota that took its place, or `None`.
     #[must_use]

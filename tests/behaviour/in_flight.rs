@@ -120,6 +120,28 @@ fn a_key_without_requests_makes_room_for_another() {
 }
 
 #[test]
+fn a_key_has_so_many_in_flight_in_each_of_its_tiers() {
+    let builder = Limiter::<str>::builder(Quota::concurrent(1)).tier("premium", [Quota::concurrent(2)]);
+    let limiter = builder.tier("rate", [Quota::per_hour(3)]).clock(MockClock::new()).build().unwrap();
+    let [premium, rate] = ["premium", "rate"].map(|name| limiter.tier(name).unwrap());
+    let left = || [limiter.peek("a"), limiter.peek(premium.key("a"))].map(|status| status.remaining());
+    let own = limiter.try_enter("a").unwrap();
+    assert_eq!(limiter.try_enter("a").unwrap_err().reason(), DenialReason::InFlight);
+    let mut two = [(); 2].map(|()| limiter.try_enter(premium.key("a")).unwrap()).into_iter();
+    assert_eq!(limiter.try_enter(premium.key("a")).unwrap_err().reason(), DenialReason::InFlight);
+    assert_eq!(left(), [0, 0]);
+    assert!((0..3).all(|_| !limiter.try_enter(rate.key("a")).unwrap().counts()));
+    assert_eq!(limiter.try_enter(rate.key("a")).unwrap_err().reason(), DenialReason::Quota);
+    // Each ends where it has entered.
+    drop(two.next());
+    assert_eq!(left(), [0, 1]);
+    drop(own);
+    assert_eq!(left(), [1, 1]);
+    drop(two);
+    assert_eq!(left(), [1, 2]);
+}
+
+#[test]
 fn a_joint_request_is_charged_all_or_nothing() {
     let limiter = JointLimiter::<(u8, u8)>::builder()
         .dimension("rate", [Quota::per_hour(3)])

@@ -11,7 +11,7 @@ use crate::outcome::{Outcome, reason_name};
 /// Logs denials by the crate [`tracing`](https://docs.rs/tracing), with the target `tollgate`.
 ///
 /// - **DEBUG**: an event for each request that is denied, that shadow mode admits in its place, or
-///   whose cost is above the limit. Its fields are `policy`, `result` (`quota`, `key_cap`,
+///   whose cost is above the limit. Its fields are `policy`, `result` (`quota`, `in_flight`, `key_cap`,
 ///   `penalty`, `deny_list`, `overruled` or `cost`) and `cost`; of a denial also `reason`,
 ///   `dimension`, `quota`, `retry_after` in seconds, `block`, the [number](Denial::block) of a block,
 ///   and, if [asked for](Self::key_hash), `key`: a hash.

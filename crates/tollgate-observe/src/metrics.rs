@@ -39,17 +39,18 @@ use crate::outcome::{Outcome, reason_name};
 /// | metric | labels | counts |
 /// |---|---|---|
 /// | `tollgate_requests_total` | `policy`, `result` | requests |
-/// | `tollgate_denials_total` | `policy`, `dimension`, `quota` | requests that a quota denied, also those that shadow mode admitted |
+/// | `tollgate_denials_total` | `policy`, `dimension`, `quota` | requests that a quota denied, also one on requests in flight, and those that shadow mode admitted |
 /// | `tollgate_live_keys` | `policy` | keys with a live permit |
 /// | `tollgate_bytes` | `policy` | bytes that the limiter takes |
 ///
 /// `result` is `admitted`, `uncounted` (admitted without a charge), `overruled` (admitted by shadow
 /// mode in place of a denial), `cost` (above the limit), or the reason of a denial: `quota`,
-/// `key_cap`, `penalty`, `deny_list`. The layers for HTTP tell what they do without the limiter:
-/// `skipped` (not limited, or without a cost), `rule` (denied by a rule of a policy file), and
-/// `missing_key`. The last two count where the layer's shadow mode lets the request pass, too. A denial that this shadow mode replaces is `overruled`, as by the limiter's
-/// own. All are there from the start, at zero. The series of a quota is there from its first denial
-/// on, or from [`register`](Self::register).
+/// `in_flight` (too many at a time), `key_cap`, `penalty`, `deny_list`. The layers for HTTP tell
+/// what they do without the limiter: `skipped` (not limited, or without a cost), `rule` (denied by a
+/// rule of a policy file), and `missing_key`. The last two count where the layer's shadow mode lets
+/// the request pass, too. A denial that this shadow mode replaces is `overruled`, as by the
+/// limiter's own. All are there from the start, at zero. The series of a quota is there from its
+/// first denial on, or from [`register`](Self::register).
 ///
 /// `dimension` is empty for limiters of one dimension. `quota` is the [name](Quota::named) of the
 /// quota, or its numbers. So name quotas whose limits you change, and their series go on.
@@ -70,6 +71,7 @@ pub struct MetricsObserver {
     key_cap: Counter,
     penalty: Counter,
     deny_list: Counter,
+    in_flight: Counter,
     skipped: Counter,
     missing_key: Counter,
     rule: Counter,
@@ -95,6 +97,7 @@ impl MetricsObserver {
             key_cap: of(DenialReason::KeyCap),
             penalty: of(DenialReason::Penalty),
             deny_list: of(DenialReason::DenyList),
+            in_flight: of(DenialReason::InFlight),
             skipped: requests("skipped"),
             missing_key: requests("missing_key"),
             rule: requests("rule"),
@@ -152,6 +155,7 @@ impl MetricsObserver {
             Outcome::Denied(DenialReason::KeyCap) => &self.key_cap,
             Outcome::Denied(DenialReason::Penalty) => &self.penalty,
             Outcome::Denied(DenialReason::DenyList) => &self.deny_list,
+            Outcome::Denied(DenialReason::InFlight) => &self.in_flight,
             Outcome::Denied(_) => return None,
         })
     }

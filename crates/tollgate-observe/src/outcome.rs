@@ -43,6 +43,7 @@ pub(crate) const fn reason_name(reason: DenialReason) -> &'static str {
         DenialReason::KeyCap => "key_cap",
         DenialReason::Penalty => "penalty",
         DenialReason::DenyList => "deny_list",
+        DenialReason::InFlight => "in_flight",
         _ => "other",
     }
 }

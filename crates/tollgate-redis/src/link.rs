@@ -21,7 +21,7 @@ use crate::line::{Line, Maker};
 pub(crate) struct Link {
     maker: Maker,
     timeout: Duration,
-    in_flight: Semaphore,
+    calls: Semaphore,
     breaker: Breaker,
     current: Mutex<Current>,
 }
@@ -46,9 +46,9 @@ enum State {
 type Outcome = Option<Result<Line, Cause>>;
 
 impl Link {
-    pub(crate) fn new(maker: Maker, timeout: Duration, in_flight: usize, breaker: Breaker) -> Self {
-        let in_flight = Semaphore::new(in_flight.clamp(1, Semaphore::MAX_PERMITS));
-        Self { maker, timeout, in_flight, breaker, current: Mutex::default() }
+    pub(crate) fn new(maker: Maker, timeout: Duration, calls: usize, breaker: Breaker) -> Self {
+        let calls = Semaphore::new(calls.clamp(1, Semaphore::MAX_PERMITS));
+        Self { maker, timeout, calls, breaker, current: Mutex::default() }
     }
 
     /// Sends the command, or the other one if the server does not know the script. Sends nothing
@@ -72,7 +72,7 @@ impl Link {
     async fn call(self: &Arc<Self>, by_hash: &Cmd, by_text: impl FnOnce() -> Cmd) -> Result<Value, CallError> {
         let not_charged = |cause| CallError::Unavailable(Unavailable::not_charged(cause));
         let until = Instant::now() + self.timeout;
-        let permit = timeout_at(until, self.in_flight.acquire()).await;
+        let permit = timeout_at(until, self.calls.acquire()).await;
         let Ok(Ok(_permit)) = permit else { return Err(not_charged(Cause::TooManyInFlight)) };
         let (line, until) = self.line(until).await.map_err(not_charged)?;
         let mut connection = line.connection.clone();

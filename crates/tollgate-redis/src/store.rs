@@ -66,7 +66,7 @@ impl Store {
             prefix: "tollgate".to_owned(),
             timeout: Duration::from_millis(50),
             connect_timeout: Duration::from_secs(1),
-            in_flight: 4096,
+            max_calls: 4096,
             skew: Duration::from_secs(60),
             breaker: (5, Duration::from_secs(1)),
             script: Scripted::production(),
@@ -200,7 +200,7 @@ impl StoreBuilder {
         check_word(&self.prefix)?;
         let maker = Maker::new(&self.address, self.connect_timeout, beginning(&self.prefix))?;
         let breaker = Breaker::new(self.breaker.0, self.breaker.1);
-        let link = Arc::new(Link::new(maker, self.timeout, self.in_flight, breaker));
+        let link = Arc::new(Link::new(maker, self.timeout, self.max_calls, breaker));
         let Self { secret, prefix, skew, script, .. } = self;
         Ok(Store { inner: Arc::new(Inner { link, script, secret, prefix, skew }) })
     }

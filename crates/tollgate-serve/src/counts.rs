@@ -11,13 +11,14 @@ use tollgate_policy::{Key, Policy};
 use crate::ask::Decided;
 
 /// The results of requests, as `/metrics` calls them.
-const RESULTS: [&str; 15] = [
+const RESULTS: [&str; 16] = [
     "admitted",
     "admitted_by_rule",
     "unlimited",
     "overruled",
     "uncounted",
     "quota",
+    "in_flight",
     "penalty",
     "key_cap",
     "deny_list",
@@ -109,6 +110,7 @@ impl Counts {
             Ruling::Uncounted => "uncounted",
             Ruling::Overruled => "overruled",
             Ruling::Denied(kind) => match kind {
+                DenialKind::InFlight => "in_flight",
                 DenialKind::Penalty => "penalty",
                 DenialKind::KeyCap => "key_cap",
                 DenialKind::DenyList => "deny_list",

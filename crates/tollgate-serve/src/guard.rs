@@ -125,10 +125,10 @@ impl Guard {
             self.counts.result("undecided");
             return (Decided::denied(DenialKind::Undecided), None);
         };
-        let (decided, in_flight) = self.limits.enter_by_dimension(held.limiter(), keys, cost);
+        let (decided, in_flight) = self.limits.enter_by_dimension(keys, cost);
         self.counts.decided(&decided, keys);
         // One that counts in no limit takes no room: nothing else bounds them.
-        let Some(in_flight) = in_flight.filter(tollgate::InFlight::counts) else { return (decided, None) };
+        let Some(in_flight) = in_flight else { return (decided, None) };
         held.hold(token, in_flight, time);
         (decided, Some(token.to_string()))
     }

@@ -15,13 +15,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tollgate::{Algorithm, Clock as _, InFlight, Quota};
+use tollgate::{Algorithm, Clock as _, Quota};
+use tollgate_http::middleware::RequestInFlight;
 use tollgate_policy::{Key, Policy};
 
 use crate::limiter::InProcess;
-
-/// A request in flight.
-type Guard = InFlight<Arc<InProcess>>;
 
 /// What a client releases a request by: 128 random bits, which nobody can guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,7 +69,7 @@ struct Times {
 
 #[derive(Debug, Default)]
 struct Requests {
-    by_token: HashMap<Token, (u64, Guard)>,
+    by_token: HashMap<Token, (u64, RequestInFlight)>,
     /// When each is over, by the limiter's clock.
     ends: BTreeSet<(u64, Token)>,
 }
@@ -91,10 +89,6 @@ impl Held {
         })
     }
 
-    pub(crate) const fn limiter(&self) -> &Arc<InProcess> {
-        &self.limiter
-    }
-
     /// For how many nanoseconds a request with these keys is held; `None` if it counts in no concurrency
     /// limit.
     pub(crate) fn time(&self, keys: &[Option<Key>]) -> Option<u64> {
@@ -106,11 +100,11 @@ impl Held {
     }
 
     /// Holds a request until this token is released, or the time is over.
-    pub(crate) fn hold(&self, token: Token, guard: Guard, time: u64) {
+    pub(crate) fn hold(&self, token: Token, in_flight: RequestInFlight, time: u64) {
         let end = self.limiter.clock().now().saturating_add(time);
         let mut requests = self.requests();
         requests.ends.insert((end, token));
-        requests.by_token.insert(token, (end, guard));
+        requests.by_token.insert(token, (end, in_flight));
     }
 
     /// Releases the request with this token. Returns whether it was in flight.
@@ -179,6 +173,7 @@ fn nanos(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_http::middleware::{Limits, Options};
 
     const TEXT: &str = "[[dimension]]\nname = \"user\"\nquota = [{ algorithm = \"concurrency\", limit = 9 }]";
 
@@ -190,13 +185,14 @@ mod tests {
         let builder = policy.builder_of_requests::<[Key]>().unwrap().clock(tollgate::AnyClock::from(clock.clone()));
         let limiter = Arc::new(builder.build().unwrap());
         let held = Held::new(&policy, &limiter).unwrap();
+        let limits = Limits::<_, bytes::Bytes>::new(limiter, Options::default());
         let asked = policy.request_limiter().unwrap().ask(vec![Some("alice".into())]);
         let tollgate_policy::Asked::Limits(keys) = asked else { panic!("no rule is for it") };
         let time = held.time(&keys).unwrap();
         assert_eq!(time, 60_000_000_000);
         let hold = || {
             let token = Token::new().unwrap();
-            held.hold(token, limiter.try_enter_owned(&keys[..]).unwrap(), time);
+            held.hold(token, limits.enter_by_dimension(&keys, 1).1.unwrap(), time);
             token
         };
         let kept = || {

@@ -262,7 +262,9 @@ impl Server {
             return Ok((self.limiter_on_store()?.into(), None));
         }
         let (limiter, restored) = self.limiter_in_process()?;
-        Ok((limiter.into(), restored))
+        #[cfg(feature = "redis")]
+        let limiter = limiter.into();
+        Ok((limiter, restored))
     }
 
     #[cfg(feature = "redis")]

@@ -1,5 +1,6 @@
 //! Requests that wait, under paused time.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, fn_ser
 use actix_web::rt::{System, spawn};
 use actix_web::test::TestRequest;
 use actix_web::{Error, HttpMessage, HttpResponse};
-use tokio::time::{Instant, pause};
+use tokio::task::yield_now;
+use tokio::time::{Instant, pause, sleep};
 use tollgate::{DirectLimiter, Quota, TokioClock};
 use tollgate_actix::{Admitted, RateLimit, RateLimitMiddleware};
 
@@ -71,13 +73,47 @@ fn a_request_that_is_dropped_leaves_no_trace() {
         for _ in 0..3 {
             let ask = ask.clone();
             let waiting = spawn(async move { ask().await });
-            tokio::task::yield_now().await;
+            yield_now().await;
             assert!(!waiting.is_finished(), "the place in the line was free");
             waiting.abort();
             assert!(waiting.await.unwrap_err().is_cancelled());
         }
         assert_eq!(ask().await, (200, 1, None));
-        tokio::time::sleep(SECOND).await;
+        sleep(SECOND).await;
         assert_eq!(limiter.peek().remaining(), 1);
+    });
+}
+
+#[test]
+fn requests_wait_in_order_until_one_in_flight_ends() {
+    System::new().block_on(async {
+        pause();
+        let limit = RateLimit::new(direct(Quota::concurrent(1))).wait(60 * SECOND);
+        let answer = async |request: ServiceRequest| Ok(request.into_response(HttpResponse::Ok().body("text")));
+        let Ok(service) = limit.new_transform(fn_service(answer)).await else { unreachable!() };
+        let service = Rc::new(service);
+        // A request is in flight until its answer is dropped.
+        let ask = || {
+            let service = Rc::clone(&service);
+            spawn(async move { service.call(TestRequest::get().to_srv_request()).await.unwrap() })
+        };
+        let mut in_flight = ask().await.unwrap();
+        let mut waiting = VecDeque::new();
+        for _ in 0..3 {
+            waiting.push_back(ask());
+            yield_now().await;
+        }
+        while let Some(next) = waiting.pop_front() {
+            sleep(9 * SECOND).await;
+            assert!(!next.is_finished() && waiting.iter().all(|other| !other.is_finished()));
+            drop(in_flight);
+            in_flight = next.await.unwrap();
+            assert_eq!(in_flight.status(), 200);
+        }
+        // The last is in flight for longer than another may wait.
+        let start = Instant::now();
+        let denied = ask().await.unwrap();
+        assert_eq!((denied.status().as_u16(), start.elapsed().as_secs()), (429, 60));
+        drop(in_flight);
     });
 }

@@ -1,7 +1,7 @@
 //! The comparison as a page, to be sent to others.
 
 use super::comparison::Comparison;
-use super::report::rounded;
+use super::report::{before_limits, rounded};
 use crate::page::{Cell, Page};
 use crate::reading::span_words;
 use crate::time::length;
@@ -21,12 +21,17 @@ impl Comparison<'_> {
         let has_delayed = totals().any(|outcome| outcome.delayed > 0);
         columns.extend(has_too_big.then_some("too big"));
         columns.extend(has_delayed.then_some("delayed"));
+        let before: Vec<_> = self.all.iter().map(|(contender, finish)| before_limits(contender, finish)).collect();
+        let is_shown = |place: &usize| before.iter().any(|counts| counts[*place].0 > 0);
+        let shown: Vec<usize> = (0..3).filter(is_shown).collect();
+        columns.extend(shown.iter().map(|place| before[0][*place].1));
         let has_costs = totals().any(|outcome| outcome.costs.is_some());
         columns.extend(has_costs.then_some(["permits estimated", "in fact", "debt"]).into_iter().flatten());
         let rows: Vec<Vec<Cell>> = self
             .all
             .iter()
-            .map(|(contender, finish)| {
+            .zip(&before)
+            .map(|((contender, finish), before)| {
                 let totals = &finish.outcome.totals;
                 let (denied, keys) = (totals.denied, count_of(finish.keys_denied()));
                 let mut row = vec![
@@ -40,6 +45,7 @@ impl Comparison<'_> {
                 row.extend([finish.median_wait(), finish.longest_wait()].map(|wait| Cell::Text(rounded(wait))));
                 row.extend(has_too_big.then_some(Cell::Count(totals.never_pass)));
                 row.extend(has_delayed.then_some(Cell::Count(finish.outcome.delayed)));
+                row.extend(shown.iter().map(|place| Cell::Count(before[*place].0)));
                 let costs =
                     finish.outcome.costs.map(|costs| [costs.estimated, costs.actual, costs.debt].map(Cell::Count));
                 row.extend(costs.into_iter().flatten());

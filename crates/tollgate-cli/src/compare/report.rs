@@ -64,13 +64,8 @@ impl Comparison<'_> {
             let [estimated, actual, debt] = [estimated, actual, debt].map(human);
             put(out, &format!("  {estimated} permits estimated, {actual} in fact, {debt} of them debt"));
         }
-        if let Some(matching) = &contender.plan.matching {
-            let (admitted, denied) = finish.outcome.by_rules(matching);
-            let unlimited = finish.outcome.unlimited;
-            let counts = [(admitted, "admitted by rules"), (denied, "denied by rules"), (unlimited, "without a limit")];
-            for (count, what) in counts.iter().filter(|(count, _)| *count > 0) {
-                put(out, &format!("  of all, {} {what}", human(*count)));
-            }
+        for (count, what) in before_limits(contender, finish).iter().filter(|(count, _)| *count > 0) {
+            put(out, &format!("  of all, {} {what}", human(*count)));
         }
     }
 
@@ -107,6 +102,13 @@ impl Comparison<'_> {
             "costs": costs(&finish.outcome),
         })
     }
+}
+
+/// What rules decided, and the requests that no limit is for.
+pub(super) fn before_limits(contender: &Contender, finish: &Finish) -> [(u64, &'static str); 3] {
+    let by_rules = contender.plan.matching.as_ref().map(|matching| finish.outcome.by_rules(matching));
+    let (admitted, denied) = by_rules.unwrap_or_default();
+    [(admitted, "admitted by rules"), (denied, "denied by rules"), (finish.outcome.unlimited, "without a limit")]
 }
 
 /// A wait in a column: to the millisecond, upwards.

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "redis")]
 mod on_a_store;
-#[cfg(feature = "redis")]
 mod replay;
 #[cfg(feature = "serve")]
 mod serve_command;

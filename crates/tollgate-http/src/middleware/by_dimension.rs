@@ -4,10 +4,9 @@ use core::cmp::Reverse;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tollgate::{Clock, Fingerprinter};
-
-use super::gate::joint::{Guard, JointKey, Shared, enter};
+use super::gate::joint::JointKey;
 use super::gate::{AskedWith, Granted, Item, Kind, Refusal, Request, Tell, Verdict};
+use super::in_flight::RequestInFlight;
 use super::limits::Limits;
 #[cfg(feature = "redis")]
 use super::policy_limiter::{ask, bytes_and_tiers};
@@ -91,8 +90,8 @@ impl<L, V: FieldValue> Limits<L, V> {
         ByDimension { verdict, prepared: Some(self.prepared(keys)) }
     }
 
-    /// As [`by_dimension`](Self::by_dimension), and holds an admitted request in flight until the guard
-    /// is dropped. `limiter` is the limiter of these limits, which is in process.
+    /// As [`by_dimension`](Self::by_dimension), by a limiter in process. An admitted request that a
+    /// concurrency limit counts is in flight until the guard is dropped.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -102,28 +101,24 @@ impl<L, V: FieldValue> Limits<L, V> {
     ///
     /// let builder = JointLimiter::<[String]>::builder().dimension("rate", [Quota::per_minute(9)]);
     /// let limiter = Arc::new(builder.dimension("in flight", [Quota::concurrent(1)]).build()?);
-    /// let limits = Limits::<_, Bytes>::new(Arc::clone(&limiter), Options::default());
+    /// let limits = Limits::<_, Bytes>::new(limiter, Options::default());
     ///
     /// let keys = vec![Some("alice".to_owned()), Some("alice".to_owned())];
-    /// let (first, in_flight) = limits.enter_by_dimension(&limiter, &keys, 1);
+    /// let (first, in_flight) = limits.enter_by_dimension(&keys, 1);
     /// assert_eq!(first.ruling(), Ruling::Admitted);
-    /// let (second, _) = limits.enter_by_dimension(&limiter, &keys, 1);
+    /// let (second, _) = limits.enter_by_dimension(&keys, 1);
     /// assert_eq!(second.decides(), Some((1, 0)));
     /// drop(in_flight);
-    /// assert_eq!(limits.enter_by_dimension(&limiter, &keys, 1).0.ruling(), Ruling::Admitted);
+    /// assert_eq!(limits.enter_by_dimension(&keys, 1).0.ruling(), Ruling::Admitted);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn enter_by_dimension<K: JointKey, C: Clock, F: Fingerprinter>(
-        &self,
-        limiter: &Shared<K, C, F>,
-        keys: &K,
-        cost: u32,
-    ) -> (ByDimension<V>, Option<Guard<K, C, F>>)
+    pub fn enter_by_dimension<K: JointKey>(&self, keys: &K, cost: u32) -> (ByDimension<V>, Option<RequestInFlight>)
     where
         L: AskedWith<K>,
     {
         let request = Request { cost, refundable: false, kind: Kind::Enters, tell: Tell::All };
-        let (verdict, in_flight) = enter(limiter, keys, request);
+        let mut verdict = self.limiter().decide(keys, request);
+        let in_flight = if let Verdict::Admitted(granted) = &mut verdict { granted.in_flight.take() } else { None };
         (ByDimension { verdict, prepared: Some(self.prepared(keys)) }, in_flight)
     }
 

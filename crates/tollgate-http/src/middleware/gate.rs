@@ -9,7 +9,7 @@ use core::pin::Pin;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tollgate::{Decision, Denial, Lender, Quota, QuotaStatus, Receipt, Reservation, Status};
+use tollgate::{Decision, Denial, InFlight, Lender, Quota, QuotaStatus, Receipt, Reservation, Status};
 
 use super::in_flight::RequestInFlight;
 use crate::limit::Usage;
@@ -179,7 +179,8 @@ impl Verdict {
                 let enters = request.kind == Kind::Enters && reservation.status().quotas().any(counts);
                 let (in_flight, receipt) = if enters {
                     let (in_flight, receipt) = reservation.enter_owned(limiter);
-                    (Some(RequestInFlight::new(in_flight)), receipt)
+                    // At the key cap it may count in no limit.
+                    (Some(in_flight).filter(InFlight::counts).map(RequestInFlight::new), receipt)
                 } else {
                     (None, reservation.commit())
                 };

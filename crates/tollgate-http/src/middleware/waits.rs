@@ -122,7 +122,8 @@ impl<L: AskedWith<K>, K: Clone + Hash, V: FieldValue> Limit<K> for Asked<'_, L, 
         let Some(left) = limiter.left(keys, Tell::All) else { return Duration::ZERO };
         let (mut dimension, mut latest) = (0, Duration::ZERO);
         limiter.each_quotas(keys, |_, quotas| {
-            for item in left.iter().filter(|item| item.dimension() == dimension) {
+            // A request in flight may end at any time.
+            for item in left.iter().filter(|item| item.dimension() == dimension && !item.counts_requests) {
                 let quota = quotas.get(item.quota()).filter(|quota| quota.limit() == item.limit);
                 let later = permits.saturating_sub(item.usage.remaining.into()).checked_sub(1);
                 if let (Some(quota), Some(later)) = (quota, later) {
@@ -149,10 +150,14 @@ impl<L, V: FieldValue> Asked<'_, L, V> {
         let limiter = self.limits.limiter();
         // The permits that are left are for the requests that wait.
         if is_behind && limiter.look(&keys, cost).is_some_and(|decision| decision.is_admitted()) {
-            let taken = |item: &Item| item.with(Usage { remaining: 0, next_after: wait });
+            let next_after = |item: &Item| if item.counts_requests { Duration::MAX } else { wait };
+            let taken = |item: &Item| item.with(Usage { remaining: 0, next_after: next_after(item) });
             let left = limiter.left(&keys, Tell::Tightest);
             let violated = left.map_or(Items::NONE, |left| left.iter().map(taken).collect());
-            let refusal = Refusal { kind: DenialKind::Quota, wait, violated, decides: None };
+            let is_for_a_place = !violated.is_empty() && violated.iter().all(|item| item.counts_requests);
+            let (kind, wait) =
+                if is_for_a_place { (DenialKind::InFlight, Duration::MAX) } else { (DenialKind::Quota, wait) };
+            let refusal = Refusal { kind, wait, violated, decides: None };
             return Outcome::Denied(self.limits.deny(&keys, refusal));
         }
         // The limiter counts the denial.

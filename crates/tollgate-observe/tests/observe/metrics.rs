@@ -43,6 +43,7 @@ fn each_result_has_its_counter_from_the_start() {
         "key_cap",
         "penalty",
         "deny_list",
+        "in_flight",
         "skipped",
         "missing_key",
         "rule",
@@ -129,6 +130,23 @@ fn denials_have_the_dimension_and_the_quota_and_no_label_of_a_request() {
     );
     let text = recorder.handle().render();
     assert!(!text.contains("alice") && !text.contains("bob"), "{text}");
+}
+
+#[test]
+fn a_request_beyond_those_in_flight_has_a_result_of_its_own_and_the_series_of_its_quota() {
+    let recorder = recorder();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let builder = Limiter::<str>::builder(Quota::concurrent(1).named("at-a-time")).observer(observer("api"));
+    let limiter = builder.build().unwrap();
+    let in_flight = limiter.try_enter("alice").unwrap();
+    assert!(limiter.try_enter("alice").is_err());
+    drop(in_flight);
+    assert!(limiter.try_enter("alice").is_ok());
+    assert_eq!(
+        lines(&recorder, "tollgate_requests_total"),
+        [r#"{policy="api",result="admitted"} 2"#, r#"{policy="api",result="in_flight"} 1"#]
+    );
+    assert_eq!(lines(&recorder, "tollgate_denials_total"), [r#"{policy="api",dimension="",quota="at-a-time"} 1"#]);
 }
 
 /// The limit of a key is the operator's, and there may be thousands.

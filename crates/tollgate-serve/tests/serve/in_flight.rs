@@ -72,6 +72,7 @@ fn a_request_is_in_flight_until_it_is_released() {
     // It ends nothing twice.
     assert_eq!([release(&served, &tokens[0]), release(&served, &tokens[0])], [410; 2]);
     assert_eq!(ask().status, 429);
+    assert_eq!(served.metric(r#"tollgate_requests_total{result="in_flight"}"#), 3);
     assert_eq!([release(&served, &tokens[1]), release(&served, &third)], [200; 2]);
     assert_eq!(served.metric("tollgate_in_flight"), 1);
     // The denied ones were not charged: seven of the day are left.
@@ -196,6 +197,14 @@ fn a_request_that_counts_in_no_limit_has_no_token() {
         assert_eq!(answers.collect::<Vec<_>>(), expected, "{policy}");
         assert_eq!(served.metric("tollgate_in_flight"), 2);
     }
+    // There is no place for the second key.
+    let cap = "at_key_cap = \"admit\"\nkey_cap = 1\n[[dimension]]\nname = \"rate\"\nkey = [\"user\"]\n\
+               quota = [{ limit = 9, per = \"1d\" }]\n";
+    let served = Running::of(&format!("{cap}{EXPORTS}"));
+    for _ in 0..5 {
+        assert_eq!(served.acquire(ALICE).body, "{\"admitted\":true}\n");
+    }
+    assert_eq!(served.metric("tollgate_in_flight"), 0);
     let rule = format!("[[rule]]\nmatch = {{ user = \"alice\" }}\naction = \"admit\"\n{EXPORTS}");
     assert_eq!(Running::of(&rule).acquire(ALICE).body, "{\"admitted\":true}\n");
 }

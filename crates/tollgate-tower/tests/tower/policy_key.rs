@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tollgate_kit::redis::runtime;
 use tollgate_policy::Policy;
-use tollgate_tower::{Headers, PolicyKey, RateLimitLayer, ShadowSwitch};
+use tollgate_tower::{Headers, PolicyKey, RateLimit, RateLimitLayer, ShadowSwitch};
+use tower::Service;
 
 use crate::layer::support::{Answer, Inner, ask, from, with};
 
@@ -51,6 +52,39 @@ fn a_dimension_in_shadow_mode_is_told_to_no_client() {
             assert!(told.starts_with(&format!("\"client\";r={left};")), "{told}");
         }
     }
+}
+
+/// What a client gets of a policy with tiers by the field `x-plan`: the answers to so many requests that
+/// stay in flight, and one after they have ended.
+fn in_flight(policy: &str, plan: &str, requests: usize) -> (Vec<u16>, u16) {
+    let limiter = Policy::from_toml(policy).expect("a policy").request_limiter().expect("a limiter");
+    let layer = RateLimitLayer::new(Arc::clone(limiter.limiter())).key(PolicyKey::new(&limiter));
+    let mut service = Inner::default().behind::<_, RateLimit<_, _, _>>(&layer);
+    let mut send = || runtime().block_on(service.call(with(from("192.0.2.7"), "x-plan", plan))).unwrap();
+    let answers: Vec<_> = (0..requests).map(|_| send()).collect();
+    let statuses = answers.iter().map(|answer| answer.status().as_u16()).collect();
+    drop(answers);
+    (statuses, send().status().as_u16())
+}
+
+#[test]
+fn each_tier_has_requests_in_flight_of_its_own() {
+    let concurrent = |limit| format!("quota = [{{ algorithm = \"concurrency\", limit = {limit} }}]\n");
+    let tiers = format!(
+        "tier_by = \"header.x-plan\"\n[[dimension.tier]]\nname = \"pro\"\n{}[[dimension.tier]]\nname = \"rate\"\n{QUOTA}",
+        concurrent(2)
+    );
+    // The tier counts those in flight, whatever the dimension's own quotas count.
+    for own in [concurrent(1), QUOTA.to_owned()] {
+        let policy = format!("[[dimension]]\nname = \"client\"\n{own}{tiers}");
+        assert_eq!(in_flight(&policy, "pro", 3), (vec![200, 200, 429], 200), "{policy}");
+        assert_eq!(in_flight(&policy, "rate", 3), (vec![200, 200, 429], 429), "{policy}");
+    }
+    let policy = format!("[[dimension]]\nname = \"client\"\n{}{tiers}", concurrent(1));
+    assert_eq!(in_flight(&policy, "free", 2), (vec![200, 429], 200));
+    // A rate beside it is charged for those that are admitted.
+    let policy = format!("{policy}[[dimension]]\nname = \"rate\"\nkey = [\"client\"]\n{QUOTA}");
+    assert_eq!(in_flight(&policy, "free", 3), (vec![200, 429, 429], 200));
 }
 
 #[test]

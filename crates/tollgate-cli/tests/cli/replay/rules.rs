@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use tollgate::MockClock;
 use tollgate_policy::{Asked, Policy, Value};
 
+use crate::replay::browser::{count, elements, rows, text_of};
 use crate::replay::support::{Numbers, Scratch, replay, text, tollgate, total};
 
 const RULES: &str = r#"
@@ -297,9 +298,10 @@ fn policies_with_rules_are_compared() {
     );
     let other =
         scratch.with("other.toml", "[[dimension]]\nname = \"client\"\nquota = [{ limit = 1, per = \"10s\" }]\n");
+    let page = scratch.file("compare.html");
     let compare = |format: &str| {
         let output = tollgate()
-            .args(["compare", "--policy", &one, "--policy", &other, "--format", format, &log])
+            .args(["compare", "--policy", &one, "--policy", &other, "--html", &page, "--format", format, &log])
             .output()
             .unwrap();
         assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
@@ -309,6 +311,13 @@ fn policies_with_rules_are_compared() {
     for line in ["of all, 1 admitted by rules", "of all, 1 denied by rules", "of all, 1 without a limit"] {
         assert_eq!(told.matches(line).count(), 1, "{told}");
     }
+    let document = fs::read_to_string(&page).unwrap();
+    let columns = elements(&document, "th").iter().map(|(_, cell)| text_of(cell)).collect::<Vec<_>>();
+    let of_rules = ["admitted by rules", "denied by rules", "without a limit"];
+    assert!(columns.ends_with(&of_rules.map(str::to_owned)), "{columns:?}");
+    let shown = rows(&document, "compared");
+    let last = |at: usize| shown[at][columns.len() - 3..].iter().map(|cell| count(cell)).collect::<Vec<_>>();
+    assert_eq!((last(0), last(1)), (vec![1; 3], vec![0; 3]));
     let report: Json = serde_json::from_slice(&compare("json")).unwrap();
     let of = |at: usize| (report["compared"][at]["admitted"].as_u64(), report["compared"][at]["denied"].as_u64());
     assert_eq!((of(0), of(1)), ((Some(4), Some(3)), (Some(3), Some(4))));

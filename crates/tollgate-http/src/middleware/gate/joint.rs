@@ -4,8 +4,8 @@ use core::hash::Hash;
 use std::sync::Arc;
 
 use tollgate::{
-    Algorithm, AsKey, Clock, Decision, Dimensions, Fingerprinter, InFlight, JointError, JointLimiter, Keys, Quota,
-    ReserveError, Status, Unasked,
+    Algorithm, AsKey, Clock, Decision, Dimensions, Fingerprinter, JointError, JointLimiter, Keys, Quota, ReserveError,
+    Status, Unasked,
 };
 
 use super::super::each_tuple::each_tuple;
@@ -145,48 +145,13 @@ where
 {
     match limiter.reserve(keys.refs(), request.cost) {
         Ok(reservation) => Verdict::reserved(limiter, reservation, request, hidden(limiter)),
-        Err(error) => refused(limiter, keys, request.cost, &error),
-    }
-}
-
-/// A limiter that the guard of a request in flight shares.
-pub(crate) type Shared<K, C, F> = Arc<JointLimiter<<K as JointKey>::Dimensions, C, F>>;
-
-/// A request in flight.
-pub(crate) type Guard<K, C, F> = InFlight<Shared<K, C, F>>;
-
-/// Decides, and holds an admitted request in flight.
-pub(crate) fn enter<K, C, F>(limiter: &Shared<K, C, F>, keys: &K, request: Request) -> (Verdict, Option<Guard<K, C, F>>)
-where
-    K: JointKey,
-    C: Clock,
-    F: Fingerprinter,
-{
-    match limiter.reserve_owned(keys.refs(), request.cost) {
-        Ok(reservation) => {
-            let verdict = Verdict::of(reservation.status(), request.tell, hidden(limiter));
-            let (in_flight, _) = reservation.enter();
-            (verdict, Some(in_flight))
+        Err(ReserveError::Denied(denial)) => {
+            let violated = |now: Status| Items::violated(&now, &denial, request.cost);
+            let now = || limiter.peek_reserve(keys.refs(), request.cost);
+            Refusal::of(&denial, || now().map_or(Items::NONE, violated).without(hidden(limiter)))
         }
-        Err(error) => (refused(limiter, keys, request.cost, &error), None),
-    }
-}
-
-/// The verdict of a reservation that was not made.
-fn refused<K, C, F>(limiter: &JointLimiter<K::Dimensions, C, F>, keys: &K, cost: u32, error: &ReserveError) -> Verdict
-where
-    K: JointKey,
-    C: Clock,
-    F: Fingerprinter,
-{
-    match error {
-        ReserveError::Denied(denial) => {
-            let violated = |now: Status| Items::violated(&now, denial, cost);
-            let now = || limiter.peek_reserve(keys.refs(), cost);
-            Refusal::of(denial, || now().map_or(Items::NONE, violated).without(hidden(limiter)))
-        }
-        ReserveError::Joint(error) => undecided(*error),
-        _ => Refusal::cost(),
+        Err(ReserveError::Joint(error)) => undecided(error),
+        Err(_) => Refusal::cost(),
     }
 }
 

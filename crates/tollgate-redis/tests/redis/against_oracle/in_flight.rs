@@ -79,9 +79,9 @@ impl Compared<'_> {
             Op::Forget => {
                 self.runtime.block_on(self.nodes[0].forget(0, "alice")).unwrap();
                 // Their guards do nothing, which the counts below show.
-                self.entered.drain(..).for_each(|(_, guard)| {
-                    guard.map(|guard| self.runtime.block_on(guard.leave()).unwrap());
-                });
+                for guard in self.entered.drain(..).filter_map(|(_, guard)| guard) {
+                    self.runtime.block_on(guard.leave()).unwrap();
+                }
             }
             Op::Pass(by) => {
                 self.now += by;

@@ -1,13 +1,20 @@
 //! Requests that wait, under paused time.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::ready;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use tokio::task::{JoinHandle, JoinSet, yield_now};
 use tokio::time::{Instant, sleep, timeout};
 use tollgate::{DirectLimiter, JointLimiter, Limiter, Quota, TokioClock};
-use tollgate_tower::{ClientIp, RateLimit, RateLimitLayer, ShadowSwitch, constant};
+use tollgate_tower::{ClientIp, RateLimit, RateLimitLayer, ResponseBody, ShadowSwitch, constant};
+use tower::{Layer, Service, service_fn};
 
 use crate::layer::support::{Answer, Inner, InnerService, ask, from, get, item, items};
 
@@ -195,6 +202,66 @@ async fn a_leaky_queue_is_waited_for() {
     let answers = ask_all(&service, 4).await;
     let times: Vec<_> = answers.iter().map(|(_, time, answer)| (answer.status.as_u16(), time.as_secs())).collect();
     assert_eq!(times, [(200, 0), (200, 1), (200, 2), (200, 3)]);
+}
+
+type Streamed = Response<ResponseBody<Full<Bytes>>>;
+
+/// A request that is in flight until its answer is dropped, and the time of that answer.
+fn streamed(limit: &RateLimitLayer<DirectLimiter<TokioClock>>) -> JoinHandle<(Streamed, Instant)> {
+    let inner = service_fn(|_: Request<_>| ready(Ok::<_, Infallible>(Response::new(Full::<Bytes>::from("text")))));
+    let mut service = limit.layer(inner);
+    tokio::spawn(async move { (service.call(get("/")).await.unwrap(), Instant::now()) })
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_wait_in_order_until_one_in_flight_ends() {
+    let limit = RateLimitLayer::new(direct(Quota::concurrent(1))).wait(60 * SECOND);
+    let (mut in_flight, _) = streamed(&limit).await.unwrap();
+    let mut waiting = VecDeque::new();
+    for _ in 0..3 {
+        waiting.push_back(streamed(&limit));
+        yield_now().await;
+    }
+    while let Some(next) = waiting.pop_front() {
+        sleep(9 * SECOND).await;
+        assert!(!next.is_finished() && waiting.iter().all(|other| !other.is_finished()));
+        drop(in_flight);
+        (in_flight, _) = next.await.unwrap();
+        assert_eq!(in_flight.status(), 200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_for_which_none_in_flight_ends_are_denied_once_their_time_is_over() {
+    let limit = RateLimitLayer::new(direct(Quota::concurrent(1))).wait(SECOND).max_waiters(2, 9);
+    let (_in_flight, start) = streamed(&limit).await.unwrap();
+    let waiting = [streamed(&limit), streamed(&limit)];
+    yield_now().await;
+    // A third has no place in the line.
+    let (denied, time) = streamed(&limit).await.unwrap();
+    assert_eq!((denied.status().as_u16(), time - start), (429, Duration::ZERO));
+    for waiting in waiting {
+        let (denied, time) = waiting.await.unwrap();
+        assert_eq!((denied.status().as_u16(), (time - start).as_secs()), (429, 1));
+        assert!(!denied.headers().contains_key("retry-after"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_that_comes_free_is_that_of_the_first_in_line() {
+    let limit = RateLimitLayer::new(direct(Quota::concurrent(1))).wait(60 * SECOND).max_waiters(1, 9);
+    let (in_flight, _) = streamed(&limit).await.unwrap();
+    let first = streamed(&limit);
+    yield_now().await;
+    drop(in_flight);
+    // The line is full, and the request in it has not looked yet.
+    let (denied, _) = streamed(&limit).await.unwrap();
+    let field = |name| denied.headers().get(name).map(|value| value.to_str().unwrap());
+    assert_eq!(
+        (denied.status().as_u16(), field("retry-after"), field("ratelimit")),
+        (429, None, Some("\"default\";r=0"))
+    );
+    assert_eq!(first.await.unwrap().0.status(), 200);
 }
 
 /// Some requests are dropped at any time. The permits are those of the served.

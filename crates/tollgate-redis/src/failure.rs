@@ -5,13 +5,13 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tollgate::{
-    Admission, Algorithm, AsKey, AtKeyCap, Decision, InFlight, JointLimiter, Quota, QuotaStatus, ReserveError, Status,
-    Tier,
+    Admission, Algorithm, AsKey, AtKeyCap, Decision, JointLimiter, Quota, QuotaStatus, ReserveError, Status, Tier,
 };
 
 use crate::asked::{Asked, Request};
 use crate::decision::{Decided, DecidedBy};
 use crate::error::BuildError;
+use crate::in_flight::InFlight;
 use crate::plan::Dimension;
 
 /// What a limiter does with requests that its store does not decide.
@@ -157,10 +157,7 @@ impl Fallback {
                     QuotaStatus::new((dimension, quota), numbers)
                 });
                 let status = Status::new(status.decision(), request.cost, quotas);
-                Some(
-                    Decided::uncharged(status, DecidedBy::Local)
-                        .in_flight(in_flight.map(crate::in_flight::InFlight::local)),
-                )
+                Some(Decided::uncharged(status, DecidedBy::Local).in_flight(in_flight))
             }
         }
     }
@@ -175,18 +172,18 @@ fn untouched(place: (usize, usize), quota: &Quota) -> QuotaStatus {
     }
 }
 
-/// A request that is in flight by the local limiter.
-pub(crate) type LocalInFlight = InFlight<Arc<JointLimiter<[LocalKey]>>>;
-
+/// Decides a request that is in flight once it is admitted.
 fn enter(
     limiter: &Arc<JointLimiter<[LocalKey]>>,
     keys: &[Option<LocalKey>],
     cost: u32,
-) -> Option<(Status, Option<LocalInFlight>)> {
+) -> Option<(Status, Option<InFlight>)> {
     match limiter.reserve_owned(keys, cost) {
         Ok(reservation) => {
             let status = reservation.status().clone();
-            Some((status, Some(reservation.enter().0)))
+            let (guard, _) = reservation.enter();
+            let in_flight = guard.counts().then(|| InFlight::local(guard));
+            Some((status, in_flight))
         }
         Err(ReserveError::Denied(denial)) => {
             let left = limiter.peek_n(keys, cost).ok()?;

@@ -1,24 +1,14 @@
-//! [`InFlight`]: a request in flight on the store, from where it enters until it leaves.
-//!
-//! The store has an entry for each such request, under a number that this process made. So the
-//! request can leave by any process that knows the number, and also if no answer tells whether it
-//! has entered. An entry counts until the request leaves, and for at most the quota's `max_hold`.
+//! [`InFlight`]: a request in flight, until it leaves.
 
 use core::fmt;
+use core::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use redis::Value;
 use tokio::runtime::Handle;
-use tollgate::Status;
 
-use crate::asked::{Asked, Request};
-use crate::decision::Decided;
+use crate::asked::Asked;
 use crate::digest::KeyDigest;
-use crate::engine::{Engine, protocol};
 use crate::error::StoreError;
-use crate::failure::LocalInFlight;
-use crate::plan::halves;
 use crate::task::in_task;
 
 /// An admitted request, which is in flight until this is dropped.
@@ -53,7 +43,8 @@ enum Place {
     /// No concurrency limit counts the request.
     Nowhere,
     OnStore(Entered),
-    Local(LocalInFlight),
+    /// In the local limiter, as long as its guard.
+    Local { _guard: Box<dyn Send + Sync> },
 }
 
 impl InFlight {
@@ -61,8 +52,13 @@ impl InFlight {
         Self { place: Place::Nowhere }
     }
 
-    pub(crate) const fn local(in_flight: LocalInFlight) -> Self {
-        Self { place: Place::Local(in_flight) }
+    pub(crate) const fn on_store(entered: Entered) -> Self {
+        Self { place: Place::OnStore(entered) }
+    }
+
+    /// The guard of a local limiter.
+    pub(crate) fn local(guard: impl Send + Sync + 'static) -> Self {
+        Self { place: Place::Local { _guard: Box::new(guard) } }
     }
 
     /// Whether the request counts in a concurrency limit: on the store, or in the local limiter while
@@ -77,11 +73,7 @@ impl InFlight {
     /// ```
     #[must_use]
     pub const fn counts(&self) -> bool {
-        match &self.place {
-            Place::Nowhere => false,
-            Place::OnStore(_) => true,
-            Place::Local(in_flight) => in_flight.counts(),
-        }
+        !matches!(self.place, Place::Nowhere)
     }
 
     /// Ends the request, and waits until the store knows. To drop the guard does the same in a task,
@@ -135,9 +127,15 @@ impl fmt::Debug for InFlight {
     }
 }
 
+/// What tells a store that a request is over.
+pub(crate) trait Leave: Send + Sync {
+    /// Whether it was in flight.
+    fn leave(self: Arc<Self>, entry: Entry) -> Pin<Box<dyn Future<Output = Result<bool, StoreError>> + Send>>;
+}
+
 /// A request that may be in flight on the store. It leaves when this is dropped.
 pub(crate) struct Entered {
-    engine: Arc<Engine>,
+    by: Arc<dyn Leave>,
     /// Guards may be dropped outside of it.
     runtime: Handle,
     /// `None` if it does not leave by this.
@@ -145,22 +143,18 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// With a number that no other request has, for the keys that count it.
-    fn new(engine: &Arc<Engine>, keys: Vec<Asked>) -> (Self, u128) {
-        let number = engine.new_entry();
-        let entry = Some(Entry { number, keys });
-        (Self { engine: Arc::clone(engine), runtime: Handle::current(), entry }, number)
+    pub(crate) fn new(by: Arc<dyn Leave>, entry: Entry) -> Self {
+        Self { by, runtime: Handle::current(), entry: Some(entry) }
     }
 
     /// It is not in flight.
-    fn never_entered(mut self) {
+    pub(crate) fn never_entered(mut self) {
         self.entry = None;
     }
 
     async fn leave(mut self) -> Result<(), StoreError> {
         let Some(entry) = self.entry.take() else { return Ok(()) };
-        let engine = Arc::clone(&self.engine);
-        in_task(async move { engine.leave(&entry).await }).await?;
+        in_task(Arc::clone(&self.by).leave(entry)).await?;
         Ok(())
     }
 }
@@ -168,17 +162,16 @@ impl Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take() {
-            let engine = Arc::clone(&self.engine);
-            self.runtime.spawn(async move { engine.leave(&entry).await });
+            self.runtime.spawn(Arc::clone(&self.by).leave(entry));
         }
     }
 }
 
 /// A request on the store: its number, and the keys that count it.
 #[derive(Debug, PartialEq, Eq)]
-struct Entry {
-    number: u128,
-    keys: Vec<Asked>,
+pub(crate) struct Entry {
+    pub(crate) number: u128,
+    pub(crate) keys: Vec<Asked>,
 }
 
 /// The text of a token: the number, and for each key its place and its digest.
@@ -193,7 +186,7 @@ impl Entry {
     /// The longest token: a request asks eight keys.
     const LONGEST: usize = 32 + 8 * 40;
 
-    fn from_token(token: &str) -> Option<Self> {
+    pub(crate) fn from_token(token: &str) -> Option<Self> {
         let number = |text: &str| u128::from_str_radix(text, 16).ok();
         let mut parts = token.split('-');
         let mut entry = Self { number: number(parts.next()?)?, keys: vec![] };
@@ -202,93 +195,6 @@ impl Entry {
         }
         // In no other way than it was written.
         (token.len() <= Self::LONGEST && entry.to_string() == token).then_some(entry)
-    }
-}
-
-impl Engine {
-    /// Decides a request that is in flight once it is admitted, if a concurrency limit counts it.
-    pub(crate) async fn enter(
-        self: &Arc<Self>,
-        asked: &[Asked],
-        request: Request,
-    ) -> Result<Decided<Status>, StoreError> {
-        let counts = |&(place, _): &Asked| self.dimensions[place].counts_requests;
-        let keys: Vec<Asked> = asked.iter().copied().filter(counts).collect();
-        if keys.is_empty() || request.cost == 0 {
-            return match request.tells {
-                true => self.decide_known(asked, request.cost).await,
-                false => self.decide(asked, request).await,
-            };
-        }
-        self.check_cost(asked, request.cost)?;
-        if let Some(denial) = self.cached_denial(asked, request.cost) {
-            return Ok(self.known_denial(asked, denial, request.cost));
-        }
-        let (entered, number) = Entered::new(self, keys);
-        let request = Request { enters: Some(number), ..request };
-        let (engine, its) = (Arc::clone(self), asked.to_vec());
-        let work = async move {
-            let (sent_at, reply) = match engine.ask(&its, request, 1).await {
-                Ok(answer) => answer,
-                Err(error) => {
-                    // Without an answer it may be in flight: then it leaves.
-                    if !matches!(&error, StoreError::Unavailable(error) if error.is_perhaps_charged()) {
-                        entered.never_entered();
-                    }
-                    return Err(engine.undecided(request, 1, error));
-                }
-            };
-            let status = engine.status(&its, request, sent_at, &reply);
-            if status.is_admitted() {
-                return Ok(status.in_flight(Some(InFlight { place: Place::OnStore(entered) })));
-            }
-            entered.never_entered();
-            Ok(status)
-        };
-        self.decide_by_task(asked, request, work).await
-    }
-
-    /// Ends the request of a token: whether it was in flight.
-    pub(crate) async fn release(self: &Arc<Self>, token: &str) -> Result<bool, StoreError> {
-        let is_known = |entry: &Entry| entry.keys.iter().all(|&(place, _)| place < self.dimensions.len());
-        let Some(entry) = Entry::from_token(token).filter(is_known) else { return Ok(false) };
-        let engine = Arc::clone(self);
-        in_task(async move { engine.leave(&entry).await }).await
-    }
-
-    /// A number that no other request has, and that is not guessed from others.
-    fn new_entry(&self) -> u128 {
-        let count = self.entries.fetch_add(1, Ordering::Relaxed);
-        self.store.inner.secret.digest([b"in flight".as_slice(), &self.id.to_be_bytes(), &count.to_be_bytes()]).0
-    }
-
-    /// Ends a request, key by key. A key that is not told counts it until its time is over.
-    async fn leave(&self, entry: &Entry) -> Result<bool, StoreError> {
-        let mut left = Ok(false);
-        for asked in &entry.keys {
-            match (self.leave_one(*asked, entry.number).await, &mut left) {
-                (Ok(was_there), Ok(left)) => *left |= was_there,
-                (Err(error), Ok(_)) => left = Err(error),
-                (_, Err(_)) => {}
-            }
-        }
-        match left {
-            Ok(_) => self.counters.released.add(),
-            Err(_) => self.counters.unreleased.add(),
-        }
-        left
-    }
-
-    async fn leave_one(&self, (place, key): Asked, number: u128) -> Result<bool, StoreError> {
-        let [high, low] = halves(number);
-        let mut command = redis::cmd("ZREM");
-        command.arg(self.dimensions[place].names.name(key)).arg(format!("{high}:{low}"));
-        let again = command.clone();
-        let value = self.store.inner.link.send(&command, || again).await;
-        match value.map_err(|error| self.told(&[], error, true))? {
-            Value::Int(number) => Ok(number > 0),
-            _ => Err(protocol(true)),
-        }
     }
 }
 

@@ -10,6 +10,7 @@ mod counts;
 mod decision;
 mod digest;
 mod engine;
+mod entering;
 mod error;
 mod failure;
 mod flight;

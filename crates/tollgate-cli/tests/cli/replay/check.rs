@@ -36,9 +36,9 @@ fn requests_in_flight_are_told_in_words_and_by_which_ways_none_is_held() {
     let in_flight = dimension("user", "algorithm = \"concurrency\", limit = 4, max_hold = \"10m\"");
     let policy = scratch.with("p.toml", in_flight + tier + &dimension("tenant", "limit = 5, per = \"1m\""));
     let expected = format!(
-        "{policy}: good, 2 dimensions\n  user: for each user\n    at most 4 in flight at once, each held by `tollgate \
+        "{policy}: good, 2 dimensions\n  user: for each user\n    at most 4 in flight at once, each held by a store or `tollgate \
          serve` for at most 10m\n    tier pro: requests for which the program chooses it\n      at most 2,000 in flight at \
-         once, each held by `tollgate serve` for at most 1m\n  tenant: for each tenant\n    at most 5 in any 1m\n  in flight: \
+         once, each held by a store or `tollgate serve` for at most 1m\n  tenant: for each tenant\n    at most 5 in any 1m\n  in flight: \
          `/acquire` holds a request until `/release`\n    asked by nginx or Envoy, which tell no end, a request is over at \
          once and holds no place\n"
     );

@@ -296,7 +296,9 @@ fn beside(quotas: &[Quota]) -> impl Iterator<Item = (&Quota, Option<&Quota>)> {
 fn allowance(quota: &Quota) -> String {
     if let Some(max_hold) = quota.max_hold() {
         let (limit, most) = (human(quota.limit().into()), length_of(max_hold));
-        return format!("at most {limit} in flight at once, each held by a store or `tollgate serve` for at most {most}");
+        return format!(
+            "at most {limit} in flight at once, each held by a store or `tollgate serve` for at most {most}"
+        );
     }
     if quota.algorithm() != Algorithm::SlidingWindowLog {
         return quota.to_string();

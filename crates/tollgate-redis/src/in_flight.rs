@@ -44,7 +44,9 @@ enum Place {
     Nowhere,
     OnStore(Entered),
     /// In the local limiter, as long as its guard.
-    Local { _guard: Box<dyn Send + Sync> },
+    Local {
+        _guard: Box<dyn Send + Sync>,
+    },
 }
 
 impl InFlight {

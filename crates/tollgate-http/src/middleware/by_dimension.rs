@@ -131,9 +131,8 @@ impl<L, V: FieldValue> Limits<L, V> {
     /// use tollgate_policy::Key;
     /// use tollgate_redis::{InFlight, PolicyLimiter};
     ///
-    /// async fn token(limits: &Limits<PolicyLimiter<[Key]>, Bytes>, user: &str) -> Option<String> {
-    ///     let keys = vec![Some(Key::from(user.to_owned()))];
-    ///     let (_, in_flight) = limits.enter_on_store(limits.limiter().on_store()?, &keys, 1).await;
+    /// async fn token(limits: &Limits<PolicyLimiter<[Key]>, Bytes>, keys: &Vec<Option<Key>>) -> Option<String> {
+    ///     let (_, in_flight) = limits.enter_on_store(limits.limiter().on_store()?, keys, 1).await;
     ///     in_flight.and_then(InFlight::into_token)
     /// }
     /// ```

@@ -259,7 +259,17 @@ fn loom_long_shard_a_key_that_expires_beside_a_rebuild() {
 
 #[test]
 fn loom_shard_a_look_beside_a_rebuild() {
-    plot(&[log(2, 9)], &[Ask(A)], &[&[Ask(B)], &[Left(A, 1)]]).explore(|model| model.check(&[A, B], 0));
+    look_beside_a_rebuild(1);
+}
+
+#[test]
+fn loom_long_shard_a_look_beside_a_rebuild() {
+    look_beside_a_rebuild(2);
+}
+
+fn look_beside_a_rebuild(preemptions: usize) {
+    let plot = plot(&[log(2, 9)], &[Ask(A)], &[&[Ask(B)], &[Left(A, 1)]]);
+    Plot { preemptions, ..plot }.explore(|model| model.check(&[A, B], 0));
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub struct StoreCounts {
     /// Receipts that were not settled or refunded, because the store did not answer, or refused. It
     /// may have done it all the same.
     pub unsettled: u64,
-    /// Requests that have left, so their places in flight are free.
+    /// Requests in flight that have left.
     pub released: u64,
     /// Requests whose leaving the store did not answer, or refused. Each may count until its
     /// `max_hold` is over.

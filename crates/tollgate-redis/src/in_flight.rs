@@ -36,10 +36,10 @@ use crate::task::in_task;
 /// ```
 #[must_use = "a request is over as soon as this is dropped"]
 pub struct InFlight {
-    place: Place,
+    counted: Counted,
 }
 
-enum Place {
+enum Counted {
     /// No concurrency limit counts the request.
     Nowhere,
     OnStore(Entered),
@@ -51,16 +51,16 @@ enum Place {
 
 impl InFlight {
     pub(crate) const fn nowhere() -> Self {
-        Self { place: Place::Nowhere }
+        Self { counted: Counted::Nowhere }
     }
 
     pub(crate) const fn on_store(entered: Entered) -> Self {
-        Self { place: Place::OnStore(entered) }
+        Self { counted: Counted::OnStore(entered) }
     }
 
     /// The guard of a local limiter.
     pub(crate) fn local(guard: impl Send + Sync + 'static) -> Self {
-        Self { place: Place::Local { _guard: Box::new(guard) } }
+        Self { counted: Counted::Local { _guard: Box::new(guard) } }
     }
 
     /// Whether the request counts in a concurrency limit: on the store, or in the local limiter while
@@ -69,13 +69,13 @@ impl InFlight {
     /// ```
     /// use tollgate_redis::InFlight;
     ///
-    /// fn has_place(in_flight: &InFlight) -> bool {
+    /// fn is_counted(in_flight: &InFlight) -> bool {
     ///     in_flight.counts()
     /// }
     /// ```
     #[must_use]
     pub const fn counts(&self) -> bool {
-        !matches!(self.place, Place::Nowhere)
+        !matches!(self.counted, Counted::Nowhere)
     }
 
     /// Ends the request, and waits until the store knows. To drop the guard does the same in a task,
@@ -96,7 +96,7 @@ impl InFlight {
     ///
     /// [`StoreError`] if the store did not answer. The request may count until its time is over.
     pub async fn leave(self) -> Result<(), StoreError> {
-        let Place::OnStore(entered) = self.place else { return Ok(()) };
+        let Counted::OnStore(entered) = self.counted else { return Ok(()) };
         entered.leave().await
     }
 
@@ -118,7 +118,7 @@ impl InFlight {
     /// ```
     #[must_use = "the request leaves by the token alone"]
     pub fn into_token(self) -> Option<String> {
-        let Place::OnStore(mut entered) = self.place else { return None };
+        let Counted::OnStore(mut entered) = self.counted else { return None };
         entered.entry.take().map(|entry| entry.to_string())
     }
 }

@@ -111,8 +111,8 @@ impl RedisJointLimiter {
     /// on whichever node. A request by any other method is over at once there.
     ///
     /// A request enters if fewer than the limit are in flight that have neither left nor been in flight
-    /// for the quota's [`max_hold`](tollgate::Quota::held_at_most). So a place is lost for at most that
-    /// time when its process dies, and a request that takes longer is counted no more. All of it is one
+    /// for the quota's [`max_hold`](tollgate::Quota::held_at_most). So one whose process dies counts for
+    /// at most that time, and a request that takes longer is counted no more. All of it is one
     /// call of the script, with the other quotas of the request; to leave is another call.
     ///
     /// ```
@@ -135,8 +135,8 @@ impl RedisJointLimiter {
         self.try_enter_n(keys, 1).await
     }
 
-    /// As [`try_enter`](Self::try_enter), with a cost in the other quotas. A request of any cost takes
-    /// one place in flight.
+    /// As [`try_enter`](Self::try_enter), with a cost in the other quotas. A request of any cost is
+    /// one in flight.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ pub(crate) const TEXT: &str = concat!(
     include_str!("script/log.lua"),
     include_str!("script/account.lua"),
     include_str!("script/steps.lua"),
-    include_str!("script/places.lua"),
+    include_str!("script/entries.lua"),
     include_str!("script/main.lua")
 );
 

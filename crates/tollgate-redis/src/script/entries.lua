@@ -15,7 +15,7 @@ kinds.P = function(key, place)
     local held = read(place, 'ZCOUNT', key, '(' .. over, '+inf')
     local self = { at = function() return now end, delay = function() return 0 end, open = function() end }
 
-    -- A request of any cost takes one place.
+    -- A request of any cost is one.
     function self.wait()
         return held >= limit and UNKNOWN_WAIT or 0, 1
     end

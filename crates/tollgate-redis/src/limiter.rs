@@ -97,10 +97,10 @@ impl RedisLimiter {
     /// [concurrency limit](tollgate::Quota::concurrent) until its [guard](crate::InFlight) is dropped,
     /// on whichever node. A request by any other method is over at once there.
     ///
-    /// A request enters if fewer than the limit are in flight that have neither left nor been in flight
-    /// for the quota's [`max_hold`](tollgate::Quota::held_at_most). So one whose process dies counts for
-    /// at most that time, and a request that takes longer is counted no more. All of it is one
-    /// call of the script, with the other quotas of the request; to leave is another call.
+    /// A request enters if fewer others count than the limit. It counts until it leaves, and for at most
+    /// the quota's [`max_hold`](tollgate::Quota::held_at_most): so one whose process dies counts no
+    /// longer, and neither does one that takes longer. One call of the script decides on it and on the
+    /// other quotas of the request; to leave is another call.
     ///
     /// ```
     /// use tollgate_redis::{InFlight, RedisLimiter, StoreError};

@@ -294,11 +294,12 @@ macro_rules! limit_options {
             ///
             /// Requests of one key wait in one line: first come, first served. A request whose permits
             /// are further away is answered at once, as any denied request, as far as the quotas tell:
-            /// by a sliding counter it waits for the whole time. So does a request beyond those that may
-            /// be in flight, since nothing tells when one ends: the first of a line looks every 5
-            /// milliseconds. The answer to a request that has
+            /// by a sliding counter it waits for the whole time. The answer to a request that has
             /// waited tells the permits left after the wait. A request that is cancelled leaves the
             /// line, and is charged nothing. [`max_waiters`](Self::max_waiters) bounds the lines.
+            ///
+            /// A request beyond those that may be in flight waits until one has ended. Nothing tells
+            /// when: the first of a line looks every 5 milliseconds.
             ///
             /// The clones of a limit share the lines. Another limit with the same limiter has lines of
             /// its own. The timers are those of tokio. Each request takes an allocation.

@@ -4,7 +4,6 @@ use core::convert::Infallible;
 use core::time::Duration;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -122,14 +121,14 @@ impl Connections {
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             tokio::spawn(async move {
                 let counts = &this.routes.guard.counts;
-                counts.connections.fetch_add(1, Ordering::Relaxed);
+                counts.connections.inc();
                 this.drive(stream, phase, by_name, None).await;
-                counts.connections.fetch_sub(1, Ordering::Relaxed);
+                counts.connections.dec();
                 drop(place);
             });
             return;
         }
-        counts.turned_away.fetch_add(1, Ordering::Relaxed);
+        counts.turned_away.inc();
         if let Ok(place) = Arc::clone(&self.turned_away).try_acquire_owned() {
             tokio::spawn(async move {
                 this.drive(stream, phase, by_name, Some(WORD)).await;

@@ -1,9 +1,13 @@
 //! [`Counts`]: what was decided, for `/metrics`.
 
-use core::fmt::Write as _;
-use core::iter;
-use std::sync::atomic::{AtomicU64, Ordering};
+use core::{array, fmt, iter};
+use std::sync::atomic::AtomicU64;
 
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder, prometheus_text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::Registry;
 use tollgate_http::middleware::Ruling;
 use tollgate_http::{DenialKind, Policies, PolicyError};
 use tollgate_policy::{Key, Policy};
@@ -30,29 +34,48 @@ const RESULTS: [&str; 16] = [
     "undecided",
 ];
 
+/// Counters of one name, each with its labels, in an order that stays. (`Family` has none.)
+#[derive(Debug)]
+struct Labelled<C>(Vec<(Vec<(&'static str, String)>, C)>);
+
+impl<C: EncodeMetric> EncodeMetric for Labelled<C> {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|(labels, count)| count.encode(encoder.encode_family(labels)?))
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Counter
+    }
+}
+
+/// Counters by the value of one label.
+fn labelled<C>(label: &'static str, counts: impl IntoIterator<Item = (impl Into<String>, C)>) -> Labelled<C> {
+    Labelled(counts.into_iter().map(|(value, count)| (vec![(label, value.into())], count)).collect())
+}
+
 /// The denials by a quota.
 #[derive(Debug)]
 struct Denied {
     dimension: usize,
     tier: Option<usize>,
     quota: usize,
-    /// Its dimension's name, that of its tier, and its own.
-    labels: Vec<(&'static str, String)>,
-    count: AtomicU64,
+    count: Counter,
 }
 
 /// Counters of requests, dimensions, quotas and connections. No label has a part of a request.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    results: [AtomicU64; RESULTS.len()],
+    results: [Counter; RESULTS.len()],
     /// By dimension.
-    admitted: Vec<(String, AtomicU64)>,
+    admitted: Vec<Counter>,
     /// By the place of a quota.
     denied: Vec<Denied>,
     /// Connections that are open.
-    pub(crate) connections: AtomicU64,
+    pub(crate) connections: Gauge<u64, AtomicU64>,
     /// Connections that were one too many.
-    pub(crate) turned_away: AtomicU64,
+    pub(crate) turned_away: Counter,
+    /// All of them, by name.
+    registry: Registry,
 }
 
 impl Counts {
@@ -62,9 +85,8 @@ impl Counts {
     ///
     /// A quota can't be told to clients.
     pub(crate) fn new(policy: &Policy) -> Result<Self, PolicyError> {
-        let zero = || AtomicU64::new(0);
         let dimensions = policy.dimensions();
-        let mut denied = Vec::new();
+        let (mut denied, mut denials) = (Vec::new(), Vec::new());
         for (dimension, it) in dimensions.iter().enumerate() {
             let tiers = it.tiers().iter().enumerate().filter(|(_, tier)| !tier.is_unlimited());
             let tiers = tiers.map(|(place, tier)| (Some((place, tier.name())), tier.quotas()));
@@ -78,17 +100,24 @@ impl Counts {
                     let of_tier = tier.map(|(_, name)| ("tier", name.to_owned()));
                     let labels = iter::once(("dimension", it.name().to_owned())).chain(of_tier);
                     let labels = labels.chain([("quota", policy.name().to_owned())]).collect();
-                    denied.push(Denied { dimension, tier: tier.map(|(at, _)| at), quota, labels, count: zero() });
+                    let count = Counter::default();
+                    denials.push((labels, count.clone()));
+                    denied.push(Denied { dimension, tier: tier.map(|(at, _)| at), quota, count });
                 }
             }
         }
-        Ok(Self {
-            results: [const { AtomicU64::new(0) }; RESULTS.len()],
-            admitted: dimensions.iter().map(|it| (it.name().to_owned(), zero())).collect(),
-            denied,
-            connections: zero(),
-            turned_away: zero(),
-        })
+        let results: [Counter; RESULTS.len()] = array::from_fn(|_| Counter::default());
+        let admitted: Vec<Counter> = dimensions.iter().map(|_| Counter::default()).collect();
+        let (connections, turned_away) = (Gauge::default(), Counter::default());
+        let mut registry = Registry::with_prefix("tollgate");
+        registry.register("requests", "Requests by result", labelled("result", iter::zip(RESULTS, results.clone())));
+        let admissions = dimensions.iter().map(|it| it.name()).zip(admitted.clone());
+        registry.register("admissions", "Admissions by dimension", labelled("dimension", admissions));
+        let help = "Denials by the quota with the longest wait, also those that shadow mode overruled";
+        registry.register("denials", help, Labelled(denials));
+        registry.register("connections", "Open connections", connections.clone());
+        registry.register("connections_turned_away", "Connections beyond the most", turned_away.clone());
+        Ok(Self { results, admitted, denied, connections, turned_away, registry })
     }
 
     /// Counts a request that limits have decided by these keys.
@@ -98,12 +127,16 @@ impl Counts {
             let denied = decided.decides().map(|(dimension, _)| dimension);
             let admits = |at: usize, key: &Option<Key>| key.is_some() && denied != Some(at);
             let dimensions = self.admitted.iter().zip(keys).enumerate().filter(|(at, (_, key))| admits(*at, key));
-            dimensions.for_each(|(_, ((_, count), _))| add(count));
+            for (_, (count, _)) in dimensions {
+                count.inc();
+            }
         }
         if let Some((dimension, quota)) = decided.decides() {
             let tier = keys.get(dimension).and_then(|key| key.as_ref()?.tier_place());
             let decides = |it: &&Denied| (it.dimension, it.tier, it.quota) == (dimension, tier, quota);
-            self.denied.iter().filter(decides).for_each(|it| add(&it.count));
+            for denied in self.denied.iter().filter(decides) {
+                denied.count.inc();
+            }
         }
         self.result(match decided.ruling() {
             Ruling::Admitted => "admitted",
@@ -141,7 +174,7 @@ impl Counts {
     /// Counts a request with this result.
     pub(crate) fn result(&self, result: &str) {
         if let Some(place) = RESULTS.iter().position(|known| *known == result) {
-            add(&self.results[place]);
+            self.results[place].inc();
         }
     }
 
@@ -155,34 +188,21 @@ impl Counts {
         of_limiter: &tollgate::Counts,
         held: Option<(u64, u64)>,
     ) -> String {
-        let mut out = self.text(unknown_tiers);
+        let mut others = Others::new(unknown_tiers);
         if let Some((in_flight, overdue)) = held {
-            let help = "Requests in flight that were not released in time.";
-            for (name, kind, help, value) in [
-                ("tollgate_in_flight", "gauge", "Requests in flight, by their tokens.", in_flight),
-                ("tollgate_in_flight_overdue_total", "counter", help, overdue),
-            ] {
-                head(&mut out, name, kind, help);
-                row(&mut out, name, &[], value);
-            }
+            others.gauge("in_flight", "Requests in flight, by their tokens", in_flight);
+            others.counter("in_flight_overdue", "Requests in flight that were not released in time", overdue);
         }
-        for (name, help, value) in [
-            ("tollgate_live_keys", "Keys with a live permit.", of_limiter.live_keys),
-            ("tollgate_bytes", "Bytes that the limiter takes.", of_limiter.bytes),
-        ] {
-            head(&mut out, name, "gauge", help);
-            row(&mut out, name, &[], value as u64);
-        }
-        out
+        others.gauge("live_keys", "Keys with a live permit", of_limiter.live_keys as u64);
+        others.gauge("bytes", "Bytes that the limiter takes", of_limiter.bytes as u64);
+        self.text(&others)
     }
 
     /// All figures of a server that decides on a store.
     #[cfg(feature = "redis")]
     pub(crate) fn text_on_store(&self, unknown_tiers: u64, of_store: &tollgate_redis::StoreCounts) -> String {
-        let mut out = self.text(unknown_tiers);
         let answered = of_store.admitted_uncounted + of_store.admitted_locally + of_store.denied_locally;
-        head(&mut out, "tollgate_store_requests_total", "counter", "Requests by what the store, or its absence, did.");
-        for (result, value) in [
+        let results = [
             ("admitted", of_store.admitted),
             ("denied", of_store.denied),
             ("denied_by_cache", of_store.denied_by_cache),
@@ -191,66 +211,41 @@ impl Counts {
             ("denied_locally", of_store.denied_locally),
             ("admitted_uncounted", of_store.admitted_uncounted),
             ("refused", of_store.unavailable.saturating_sub(answered)),
-        ] {
-            row(&mut out, "tollgate_store_requests_total", &[("result", result)], value);
-        }
-        let (name, help) = ("tollgate_store_perhaps_charged_total", "Requests without an answer, perhaps charged.");
-        head(&mut out, name, "counter", help);
-        row(&mut out, name, &[], of_store.perhaps_charged);
-        out
+        ];
+        let results = labelled("result", results.map(|(result, count)| (result, ConstCounter::new(count))));
+        let mut others = Others::new(unknown_tiers);
+        others.0.register("store_requests", "Requests by what the store, or its absence, did", results);
+        let help = "Requests without an answer, perhaps charged";
+        others.counter("store_perhaps_charged", help, of_store.perhaps_charged);
+        self.text(&others)
     }
 
-    /// The figures of any server, in the text format of Prometheus (version 0.0.4).
-    fn text(&self, unknown_tiers: u64) -> String {
+    /// The figures of any server and these, in the text format of Prometheus (version 0.0.4).
+    fn text(&self, others: &Others) -> String {
         let mut out = String::new();
-        head(&mut out, "tollgate_requests_total", "counter", "Requests by result.");
-        for (result, count) in RESULTS.iter().zip(&self.results) {
-            row(&mut out, "tollgate_requests_total", &[("result", result)], load(count));
-        }
-        head(&mut out, "tollgate_admissions_total", "counter", "Admissions by dimension.");
-        for (dimension, count) in &self.admitted {
-            row(&mut out, "tollgate_admissions_total", &[("dimension", dimension)], load(count));
-        }
-        let help = "Denials by the quota with the longest wait, also those that shadow mode overruled.";
-        head(&mut out, "tollgate_denials_total", "counter", help);
-        for Denied { labels, count, .. } in &self.denied {
-            let labels: Vec<_> = labels.iter().map(|(label, value)| (*label, value.as_str())).collect();
-            row(&mut out, "tollgate_denials_total", &labels, load(count));
-        }
-        let (name, help) = ("tollgate_unknown_tiers_total", "Values of `tier_by` that name no tier.");
-        head(&mut out, name, "counter", help);
-        row(&mut out, name, &[], unknown_tiers);
-        let turned_away = "Connections beyond the most.";
-        for (name, kind, help, value) in [
-            ("tollgate_connections", "gauge", "Open connections.", load(&self.connections)),
-            ("tollgate_connections_turned_away_total", "counter", turned_away, load(&self.turned_away)),
-        ] {
-            head(&mut out, name, kind, help);
-            row(&mut out, name, &[], value);
+        for registry in [&self.registry, &others.0] {
+            // Writing to a `String` never fails.
+            let _ = prometheus_text::encode(&mut out, registry);
         }
         out
     }
 }
 
-// Writing to a `String` never fails.
+/// Figures that others keep, as they are now.
+struct Others(Registry);
 
-fn head(out: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-}
-
-fn row(out: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
-    out.push_str(name);
-    for (at, (label, value)) in labels.iter().enumerate() {
-        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        let _ = write!(out, "{}{label}=\"{value}\"", if at == 0 { "{" } else { "," });
+impl Others {
+    fn new(unknown_tiers: u64) -> Self {
+        let mut others = Self(Registry::with_prefix("tollgate"));
+        others.counter("unknown_tiers", "Values of `tier_by` that name no tier", unknown_tiers);
+        others
     }
-    let _ = writeln!(out, "{} {value}", if labels.is_empty() { "" } else { "}" });
-}
 
-fn add(count: &AtomicU64) {
-    count.fetch_add(1, Ordering::Relaxed);
-}
+    fn counter(&mut self, name: &str, help: &str, count: u64) {
+        self.0.register(name, help, ConstCounter::new(count));
+    }
 
-fn load(count: &AtomicU64) -> u64 {
-    count.load(Ordering::Relaxed)
+    fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.0.register(name, help, ConstGauge::new(value));
+    }
 }

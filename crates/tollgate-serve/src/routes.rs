@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
+use prometheus_client::encoding::prometheus_text;
 
 use crate::acquire;
 use crate::answer::{Answer, Text};
@@ -114,7 +115,7 @@ impl Routes {
             }
             "/metrics" => {
                 reads()?;
-                Ok(Next::Answer(plain(self.guard.metrics(), "text/plain; version=0.0.4; charset=utf-8")))
+                Ok(Next::Answer(plain(self.guard.metrics(), prometheus_text::CONTENT_TYPE)))
             }
             _ => Err(Trouble::NoSuchPath),
         }

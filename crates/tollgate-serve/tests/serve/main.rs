@@ -14,6 +14,7 @@ mod held;
 mod in_flight;
 #[cfg(feature = "redis")]
 mod limited;
+mod metrics;
 mod networks;
 mod nginx;
 #[cfg(feature = "redis")]

@@ -208,7 +208,7 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         /// assert_eq!(limiter.counts().overruled, 1);
         /// # Ok::<(), tollgate::BuildError>(())
         /// ```
-        pub fn shadow(shadow: bool) { settings.modes.enforced_percent = shadow.then_some(0) }
+        pub fn shadow(shadow: bool) { settings.modes().enforced_percent = shadow.then_some(0) }
 
         /// Blocks keys for a time after too many denials; no penalty by default. [`Penalty`] has
         /// the rules and the cost.
@@ -224,7 +224,7 @@ impl<K: Key + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         /// assert_eq!(limiter.try_acquire("mallory").retry_after(), Some(10 * minute));
         /// # Ok::<(), tollgate::BuildError>(())
         /// ```
-        pub fn penalty(penalty: Penalty) { settings.modes.penalties = vec![(0, penalty)] }
+        pub fn penalty(penalty: Penalty) { settings.modes().penalties = vec![(0, penalty)] }
 
         /// Calls this observer after each decision; none by default. Called again, it adds another.
         /// See [`Observer`].
@@ -382,7 +382,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         /// println!("{} of 10,000 keys are denied", (0..10_000).filter(is_denied).count());
         /// # Ok::<(), tollgate::BuildError>(())
         /// ```
-        pub fn enforced_percent(percent: u8) { settings.modes.enforced_percent = Some(percent) }
+        pub fn enforced_percent(percent: u8) { settings.modes().enforced_percent = Some(percent) }
 
         /// Gives the limiter an allow list and a deny list, with room for this many keys on both
         /// together; no lists by default.
@@ -400,7 +400,7 @@ impl<K: Hash + ?Sized, C: Clock, F: Fingerprinter> LimiterBuilder<K, C, F> {
         /// assert!(limiter.allow("alice").is_err(), "there is room for one");
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        pub fn list_cap(list_cap: usize) { settings.modes.list_cap = Some(list_cap) }
+        pub fn list_cap(list_cap: usize) { settings.modes().list_cap = Some(list_cap) }
 
         /// Lets keys get [quotas of their own](Limiter::set_quotas_of): about this many, at most
         /// the key cap. Zero, the default, lets no key.

@@ -10,12 +10,12 @@ use crate::error::{BuildError, JointError};
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
 use crate::keys::AsKey;
+use crate::keys::Tier;
 use crate::limiter::Limiter;
 use crate::no_key::Key;
 use crate::quota::Quota;
 use crate::quotas::ChangeError;
 use crate::state::table::Scope;
-use crate::tier::Tier;
 
 impl<C: Clock, F> Engine<C, F> {
     /// Changes the quotas of a tier. Panics if there is none such.

@@ -3,6 +3,8 @@
 #[cfg(feature = "snapshot")]
 use core::time::Duration;
 
+use once_cell::race::OnceBox;
+
 use crate::caps::{AtKeyCap, DEFAULT_KEY_CAP, MAX_DIMENSIONS, MAX_KEY_CAP};
 use crate::clock::Clock;
 use crate::counts::Tally;
@@ -43,7 +45,7 @@ pub(crate) struct Settings {
     pub(crate) at_key_cap: AtKeyCap,
     pub(crate) count_decisions: bool,
     pub(crate) keys_with_quotas: usize,
-    pub(crate) modes: ModeSettings,
+    modes: Option<ModeSettings>,
     pub(crate) observers: Observers,
 }
 
@@ -99,7 +101,7 @@ impl<C, F> Draft<C, F> {
             tally: settings.count_decisions.then(Tally::new),
             id: LimiterId::new(),
             is_plain: AtomicBool::new(false),
-            modes: settings.modes.made(dimensions, key_cap)?,
+            modes: settings.modes.map_or(Ok(OnceBox::new()), |modes| (modes.make)(modes, dimensions, key_cap))?,
             observers: settings.observers,
             names: settings.names.into(),
         };
@@ -123,6 +125,10 @@ impl<C: Clock, F: Fingerprinter> Draft<C, F> {
 }
 
 impl Settings {
+    pub(crate) fn modes(&mut self) -> &mut ModeSettings {
+        self.modes.get_or_insert_with(ModeSettings::none)
+    }
+
     pub(crate) fn add_dimension(&mut self, name: impl Into<Box<str>>, quotas: impl IntoIterator<Item = Quota>) {
         self.names.push(name.into());
         self.quotas.push(quotas.into_iter().collect());

@@ -2,7 +2,6 @@
 //! [`JointLimiter`](crate::JointLimiter) share: a table, a clock, the modes, the answer at the key
 //! cap, and changes of quotas. They differ in how a request names its keys.
 
-mod decide;
 pub(crate) mod full;
 
 use core::hash::BuildHasher;
@@ -14,7 +13,7 @@ use once_cell::race::OnceBox;
 use crate::caps::AtKeyCap;
 use crate::clock::Clock;
 use crate::counts::{Counts, Tally};
-use crate::decision::Status;
+use crate::decision::{Decision, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 #[cfg(feature = "snapshot")]
@@ -22,13 +21,13 @@ use crate::fingerprint::Fingerprinter;
 use crate::lists::Lists;
 use crate::modes::Modes;
 use crate::observer::Observers;
-use crate::penalty::Penalties;
 use crate::quota::Quota;
 use crate::quotas::ChangeError;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
+use crate::state::joint::Together;
 use crate::state::request::Request;
-use crate::state::table::{Scope, Table};
+use crate::state::table::{Scope, THE_KEY, TOGETHER, Table};
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::tier::Tiers;
 
@@ -130,11 +129,6 @@ impl<C: Clock, F> Engine<C, F> {
         self.may_have_own || self.tiers.any()
     }
 
-    /// The penalties of the key's dimension.
-    pub(crate) fn penalties<'a>(&self, modes: &'a Modes, key: Fingerprint) -> Option<&'a Penalties> {
-        modes.penalties_of(self.tiers.dimension_of(key.group()))
-    }
-
     /// Checks that the quotas of a group, or of one of its keys, can change to these: a group is a
     /// dimension or a tier, and group 0 that of a limiter without dimensions.
     pub(crate) fn can_change(&self, group: usize, scope: Scope, quotas: &[Quota]) -> Result<(), ChangeError> {
@@ -154,7 +148,7 @@ impl<C: Clock, F> Engine<C, F> {
 
     /// Forgets the permits of a key and ends its block. Returns whether it had either.
     pub(crate) fn forget(&self, key: Fingerprint) -> bool {
-        let penalties = self.modes.get().and_then(|modes| self.penalties(modes, key));
+        let penalties = self.modes.get().and_then(|modes| modes.penalties_for(key, &self.tiers));
         let penalised = penalties.is_some_and(|penalties| penalties.forget(key, &self.clock));
         self.table.forget(key, &self.clock) | penalised
     }
@@ -187,6 +181,115 @@ impl<C: Clock, F> Engine<C, F> {
             penalties: penalties().map(|it| it.begun()).sum(),
             penalties_refused: penalties().map(|it| it.table.refused_at_cap()).sum(),
             listed: modes.and_then(|modes| modes.lists.as_ref()).map_or(0, Lists::count),
+        }
+    }
+}
+
+/// The shortest ways of requests: of one key, and of many in turn, without modes and observers.
+impl<C: Clock, F> Engine<C, F> {
+    /// Decides a request of one key of a plain limiter.
+    #[inline(always)]
+    pub(crate) fn decide_plain(&self, key: Fingerprint, cost: u32) -> Decision {
+        if cost > 0 {
+            if let Some(decision) = self.table.decide(key, cost, &self.clock, None) {
+                return decision.into();
+            }
+        }
+        self.decide_anew(key, cost)
+    }
+
+    /// The same for the key of a limiter that has no other.
+    #[inline(always)]
+    pub(crate) fn decide_single(&self, cost: u32) -> Decision {
+        if cost > 0 {
+            if let Some(decision) = self.table.decide_single(cost, &self.clock) {
+                return decision.into();
+            }
+        }
+        self.decide_anew(THE_KEY, cost)
+    }
+
+    /// The way of new keys, and of those that another thread changes.
+    #[inline(never)]
+    fn decide_anew(&self, key: Fingerprint, cost: u32) -> Decision {
+        if cost == 0 {
+            return self.decide_fully(&[Some(key)], Request::acquire(cost), None).decision;
+        }
+        // The short way has no answer for a new key, one that moves, or a lost swap.
+        let request = Request::acquire(cost);
+        let decision = self.table.acquire_one(key, request, &self.clock);
+        decision.unwrap_or_else(|| self.table.acquire(self.keyed(&[Some(key)], request), &self.clock, None, None))
+    }
+
+    /// The same of any limiter, for a caller that tells the observers.
+    #[inline(never)]
+    pub(crate) fn decide(&self, key: Fingerprint, cost: u32) -> Decision {
+        if cost == 0 || self.modes.get().is_some() {
+            return self.decide_fully(&[Some(key)], Request::acquire(cost), None).decision;
+        }
+        let decision = self.decide_plain(key, cost);
+        self.count(decision);
+        decision
+    }
+
+    /// The same, with the permits left.
+    #[inline(always)]
+    pub(crate) fn decide_status(&self, key: Fingerprint, cost: u32) -> Status {
+        if cost > 0 && self.modes.get().is_none() {
+            // Written in place, because to move a status costs as much as to decide.
+            let mut status = Status::nothing();
+            if let Some(decision) = self.table.decide(key, cost, &self.clock, Some(&mut status.left)) {
+                status.decision = decision.into();
+                self.count(status.decision);
+                status.left.denied = if status.is_denied() { cost } else { 0 };
+                return status;
+            }
+        }
+        self.decide_fully(&[Some(key)], Request::acquire(cost), None)
+    }
+
+    /// Decides a request of one key of each dimension.
+    pub(crate) fn decide_together(&self, keys: &[Option<Fingerprint>], cost: u32) -> Decision {
+        if cost == 0 || self.modes.get().is_some() {
+            return self.decide_fully(keys, Request::acquire(cost), None).decision;
+        }
+        let decision = self.table.acquire(self.keyed(keys, Request::acquire(cost)), &self.clock, None, None);
+        self.count(decision);
+        decision
+    }
+
+    /// Decides one permit for each key, in order.
+    pub(crate) fn decide_many(&self, mut keys: impl Iterator<Item = Fingerprint>) -> Vec<Decision> {
+        let mut decisions = Vec::with_capacity(keys.size_hint().0);
+        let mut batch = Vec::with_capacity(TOGETHER);
+        loop {
+            batch.clear();
+            batch.extend(keys.by_ref().take(TOGETHER));
+            self.table.prefetch(&batch);
+            decisions.extend(batch.iter().map(|&key| self.decide(key, 1)));
+            if batch.len() < TOGETHER {
+                return decisions;
+            }
+        }
+    }
+
+    /// Decides several requests in order, each for one permit of each of its keys.
+    pub(crate) fn decide_many_together<E>(
+        &self,
+        mut requests: impl Iterator<Item = Result<Together, E>>,
+        dimensions: usize,
+    ) -> Vec<Result<Decision, E>> {
+        let mut decisions = Vec::with_capacity(requests.size_hint().0);
+        let most = TOGETHER / dimensions.max(1);
+        loop {
+            let batch: Vec<_> = requests.by_ref().take(most).collect();
+            let keys: Vec<Fingerprint> = batch.iter().flatten().flatten().flatten().copied().collect();
+            self.table.prefetch(&keys);
+            let count = batch.len();
+            decisions.extend(batch.into_iter().map(|keys| Ok(self.decide_together(&keys?, 1))));
+            if count < most {
+                return decisions;
+            }
         }
     }
 }

@@ -11,9 +11,10 @@ use crate::counts::Counts;
 use crate::decision::{Decision, Status};
 use crate::dimensions::{Dimensions, Keys};
 use crate::engine::Engine;
-use crate::engine::full::Together;
+
 use crate::error::JointError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
+use crate::keys::Tier;
 use crate::lists::{List, ListError};
 use crate::observer::{Unasked, feed_one};
 #[cfg(doc)]
@@ -22,9 +23,9 @@ use crate::quota::Quota;
 use crate::quotas::Shown;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::Snapshot;
+use crate::state::joint::Together;
 use crate::state::request::Request;
 use crate::state::table::Charges;
-use crate::tier::Tier;
 
 /// A rate limiter in several dimensions, such as user, address and endpoint.
 ///

@@ -1,4 +1,4 @@
-//! The forms in which a request passes one key ([`AsKey`]).
+//! The forms in which a request passes one key ([`AsKey`]), and the tier that it names ([`Tier`]).
 
 mod by_value;
 
@@ -7,7 +7,6 @@ use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 
 use crate::fingerprint::{Fingerprint, Fingerprinter};
-use crate::tier::{Tier, TierKey};
 
 /// A form of a key of type `K`.
 ///
@@ -182,6 +181,94 @@ impl<K: ?Sized, A: AsKey<K>> AsKey<K> for TierKey<A> {
     fn tier(&self) -> Tier {
         self.tier
     }
+}
+
+/// A tier of a limiter: a named set of quotas, which the key of a request chooses.
+///
+/// Customers of one plan share a tier, or endpoints of one class. Each key has its own permits. The
+/// tier is part of the key: a key in two tiers has permits in each, and a key that goes to another
+/// tier starts there anew. Lists, penalties and [`enforced_percent`] are of the key in all tiers.
+///
+/// A tier costs nothing: the number of the tier is in the fingerprint of the key. A limiter has at
+/// most 15 tiers; a [`JointLimiter`](crate::JointLimiter) has 16 dimensions and tiers together.
+///
+/// ```
+/// use tollgate::{Limiter, Quota};
+///
+/// let limiter = Limiter::<String>::builder(Quota::per_minute(60))
+///     .tier("premium", [Quota::per_minute(600)])
+///     .build()?;
+/// let premium = limiter.tier("premium").unwrap();
+/// assert_eq!(limiter.peek("bob").remaining(), 60);
+/// assert_eq!(limiter.peek(premium.key("alice")).remaining(), 600);
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+///
+/// `Tier::default()` is that of keys which name none. It has the quotas of the limiter itself:
+///
+/// ```
+/// # let builder = tollgate::Limiter::<String>::builder(tollgate::Quota::per_minute(60));
+/// # let limiter = builder.build()?;
+/// # let plan = "free";
+/// let tier = limiter.tier(plan).unwrap_or_default();
+/// assert_eq!(limiter.peek(tier.key("bob")), limiter.peek("bob"));
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+///
+/// A tier is a number: use it with the limiter that it comes from. A request with a tier that its
+/// limiter does not have panics.
+///
+/// [`enforced_percent`]: crate::LimiterBuilder::enforced_percent
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Tier(pub(crate) u8);
+
+impl Tier {
+    /// The key in this tier, for every method that takes a key.
+    ///
+    /// `key` has any form that [`AsKey`] allows. A tuple is in the tier of its parts.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// let builder = Limiter::<str>::builder(Quota::per_minute(1));
+    /// let limiter = builder.tier("premium", [Quota::per_minute(2)]).build()?;
+    /// let premium = limiter.tier("premium").unwrap();
+    ///
+    /// let alice = premium.key("alice");
+    /// assert!(limiter.try_acquire(alice).is_admitted());
+    /// assert_eq!(limiter.peek(alice).remaining(), 1);
+    /// assert!(limiter.forget(alice));
+    /// # Ok::<(), tollgate::BuildError>(())
+    /// ```
+    pub const fn key<A>(self, key: A) -> TierKey<A> {
+        TierKey { tier: self, key }
+    }
+
+    pub(crate) fn group(self) -> usize {
+        self.0.into()
+    }
+
+    /// This tier, or the other if this is none.
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self.0 == 0 { other } else { self }
+    }
+}
+
+/// A key in a tier: see [`Tier::key`].
+///
+/// ```
+/// use tollgate::{AsKey, Limiter, Quota, TierKey};
+///
+/// let builder = Limiter::<str>::builder(Quota::per_minute(1));
+/// let limiter = builder.tier("premium", [Quota::per_minute(2)]).build()?;
+/// let key: TierKey<&str> = limiter.tier("premium").unwrap().key("alice");
+/// assert!(limiter.try_acquire(key).is_admitted());
+/// # Ok::<(), tollgate::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct TierKey<A> {
+    pub(crate) tier: Tier,
+    pub(crate) key: A,
 }
 
 /// A form of a key as a fingerprinter takes it: as a value with [`Hash`].

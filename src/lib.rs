@@ -416,6 +416,7 @@ pub use error::{BuildError, CostExceedsLimit, JointError, PenaltyError};
 pub use fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter, HashTwice, SipFingerprinter};
 pub use joint::JointLimiter;
 pub use keys::AsKey;
+pub use keys::{Tier, TierKey};
 pub use limiter::{DirectLimiter, Limiter};
 pub use lists::ListError;
 pub use live::LiveSettings;
@@ -428,7 +429,6 @@ pub use reservation::in_flight::InFlight;
 pub use reservation::{Lender, OtherLimiter, Receipt, Reservation, ReserveError};
 #[cfg(feature = "snapshot")]
 pub use snapshot::{RestoreError, Snapshot, SnapshotError};
-pub use tier::{Tier, TierKey};
 #[doc(inline)]
 pub use tollgate_duration::{DurationError, format_duration, parse_duration};
 #[cfg(feature = "macros")]

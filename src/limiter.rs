@@ -11,6 +11,7 @@ use crate::decision::{Decision, Status};
 use crate::engine::Engine;
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprint, Fingerprinter};
+use crate::keys::Tier;
 use crate::keys::{AsKey, fingerprint_of};
 use crate::lists::{List, ListError};
 use crate::no_key::{Key, NoKey};
@@ -18,7 +19,6 @@ use crate::quota::Quota;
 use crate::quotas::Shown;
 use crate::state::request::Request;
 use crate::state::table::{Charges, THE_KEY};
-use crate::tier::Tier;
 
 /// An exact, lock-free rate limiter for many keys, each with a quota of its own.
 ///

@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprinter;
 use crate::joint::JointLimiter;
+use crate::keys::Tier;
 use crate::limiter::Limiter;
 use crate::modes::Modes;
 use crate::penalty::{Penalties, Penalty};
@@ -18,7 +19,6 @@ use crate::quota::{Algorithm, Quota};
 use crate::quotas::ChangeError;
 use crate::state::table::Scope;
 use crate::sync::plain::Ordering;
-use crate::tier::Tier;
 
 /// The settings of a limiter in use, by [`Limiter::settings`] and [`JointLimiter::settings`]: reads
 /// and changes them while requests come.

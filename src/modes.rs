@@ -1,20 +1,24 @@
 //! Shadow mode, for all keys or some, penalties and lists. A limiter without any of these has no
 //! [`Modes`]. Shadow mode and penalties change while the limiter is in use.
 
+mod decide;
+
 use once_cell::race::OnceBox;
 
+use crate::clock::Clock;
 use crate::counts::Tally;
-use crate::decision::{Decision, Denial, Shadowed};
+use crate::decision::{Decision, Denial, Shadowed, Status};
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
 use crate::lists::Lists;
 use crate::penalty::{Penalties, Penalty};
-#[cfg(feature = "snapshot")]
-use crate::state::table::Table;
+use crate::state::joint::KeyedRequest;
+use crate::state::table::{Charges, Table};
 use crate::sync::plain::{AtomicU8, Ordering};
+use crate::tier::Tiers;
 
 /// The modes that were set on a builder.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct ModeSettings {
     /// The percentage of keys for which the limit is enforced; all, if there is none.
     pub(crate) enforced_percent: Option<u8>,
@@ -23,13 +27,21 @@ pub(crate) struct ModeSettings {
     /// Penalties, each with its dimension.
     pub(crate) penalties: Vec<(usize, Penalty)>,
     pub(crate) list_cap: Option<usize>,
+    /// Makes them. By a pointer, so that a program that sets no mode has no code of any.
+    pub(crate) make: fn(Self, usize, usize) -> Result<OnceBox<Modes>, BuildError>,
 }
 
 impl ModeSettings {
+    /// No mode.
+    pub(crate) fn none() -> Self {
+        let (shadow_dimensions, penalties) = (Vec::new(), Vec::new());
+        Self { enforced_percent: None, shadow_dimensions, penalties, list_cap: None, make: Self::made }
+    }
+
     /// The modes of a limiter with this number of dimensions and up to `key_cap` keys; `None` if no
     /// mode was set.
-    pub(crate) fn made(self, dimensions: usize, key_cap: usize) -> Result<OnceBox<Modes>, BuildError> {
-        let Self { enforced_percent, shadow_dimensions, penalties, list_cap } = self;
+    fn made(self, dimensions: usize, key_cap: usize) -> Result<OnceBox<Modes>, BuildError> {
+        let Self { enforced_percent, shadow_dimensions, penalties, list_cap, .. } = self;
         let percent = enforced_percent.unwrap_or(100);
         if percent > 100 {
             return Err(BuildError::NoPercentage { percent: percent.into() });
@@ -54,8 +66,22 @@ impl ModeSettings {
     }
 }
 
+/// What a limiter decides by, beside its modes.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) tiers: &'a Tiers,
+    pub(crate) clock: &'a dyn Clock,
+}
+
+/// Decides a request of at least one permit, with the permits left. The second decision is the one to
+/// return.
+pub(crate) type Decide = fn(&Modes, Asked<'_>, KeyedRequest<'_>, Option<&mut Charges>) -> (Status, Decision);
+
 /// The modes of one limiter.
 pub(crate) struct Modes {
+    /// Decides a request. As for [`ModeSettings::make`], by a pointer.
+    pub(crate) decide: Decide,
     /// The percentage of the keys for which the limit is enforced: those whose [`part`] is below
     /// [`parts_below`]. The others are in shadow mode.
     enforced_percent: AtomicU8,
@@ -73,6 +99,7 @@ impl Modes {
     pub(crate) fn none(dimensions: usize) -> Self {
         let penalties = core::iter::repeat_with(OnceBox::new).take(dimensions).collect();
         Self {
+            decide: Self::decide_by_all,
             enforced_percent: AtomicU8::new(100),
             shadow_dimensions: AtomicU8::new(0),
             overruled: OnceBox::new(),

@@ -335,7 +335,7 @@ impl Penalties {
 
     /// The block of the key, if it is blocked.
     #[inline]
-    pub(crate) fn block_of<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<Block> {
+    pub(crate) fn block_of(&self, key: Fingerprint, clock: &Noted<'_>) -> Option<Block> {
         if !self.is_on() {
             return None;
         }
@@ -345,7 +345,7 @@ impl Penalties {
 
     /// Counts a denial by the key's quota. Returns the block of the key, if it is blocked now.
     #[cold]
-    pub(crate) fn note_denial<C: Clock>(&self, key: Fingerprint, clock: &Noted<'_, C>) -> Option<Block> {
+    pub(crate) fn note_denial(&self, key: Fingerprint, clock: &Noted<'_>) -> Option<Block> {
         let denials = self.denials.load(Ordering::Acquire);
         if denials == 0 || denials > 1 && self.table.takes_one(key.in_dimension(DENIALS), clock)? {
             return None;
@@ -370,13 +370,13 @@ impl Penalties {
 
 /// A clock that stores its last reading. Waits from different readings are compared as absolute
 /// times.
-pub(crate) struct Noted<'a, C> {
-    clock: &'a C,
+pub(crate) struct Noted<'a> {
+    clock: &'a dyn Clock,
     last: Cell<u64>,
 }
 
-impl<'a, C: Clock> Noted<'a, C> {
-    pub(crate) fn new(clock: &'a C) -> Self {
+impl<'a> Noted<'a> {
+    pub(crate) fn new(clock: &'a dyn Clock) -> Self {
         Self { clock, last: Cell::new(0) }
     }
 
@@ -386,7 +386,7 @@ impl<'a, C: Clock> Noted<'a, C> {
     }
 }
 
-impl<C: Clock> Clock for Noted<'_, C> {
+impl Clock for Noted<'_> {
     #[inline]
     fn now(&self) -> u64 {
         let now = self.clock.now();

@@ -18,6 +18,7 @@ mod ring;
 mod root;
 mod settle;
 mod shard;
+mod short;
 mod sync;
 pub(crate) mod table;
 

@@ -5,13 +5,14 @@ use std::process::{Command, Stdio};
 
 /// Each program, and the feature that brings what it needs. Those that count bytes are programs of
 /// their own because counting costs time at every allocation.
-pub const ALL: [(&str, &str); 8] = [
+pub const ALL: [(&str, &str); 9] = [
     ("side_by_side", "side_by_side"),
     ("memory", "side_by_side"),
     ("clocks", "side_by_side"),
     ("in_flight", "in_flight"),
     ("http_layers", "http_layers"),
     ("allocations", "http_layers"),
+    ("size", "size"),
     ("waits", "waits"),
     ("served", "served"),
 ];

@@ -123,7 +123,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         /// assert_eq!(overruled.map(|denial| denial.dimension()), Some(0));
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        pub fn shadow(shadow: bool) { settings.modes.enforced_percent = shadow.then_some(0) }
+        pub fn shadow(shadow: bool) { settings.modes().enforced_percent = shadow.then_some(0) }
 
         /// Enforces the limits for this percentage of the keys of each dimension, 0 to 100, as
         /// [`LimiterBuilder::enforced_percent`](crate::LimiterBuilder::enforced_percent); 100 by
@@ -140,7 +140,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         /// assert!(decisions[1]?.is_admitted(), "shadow mode");
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        pub fn enforced_percent(percent: u8) { settings.modes.enforced_percent = Some(percent) }
+        pub fn enforced_percent(percent: u8) { settings.modes().enforced_percent = Some(percent) }
 
         /// Puts this dimension in shadow mode: a request that only such dimensions deny is admitted, and
         /// the other dimensions charge it. So a new limit is tried out beside those in force.
@@ -165,7 +165,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         /// assert!(overruled()?.is_err(), "the tenant has had three");
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        pub fn shadow_dimension(dimension: usize) { settings.modes.shadow_dimensions.push(dimension) }
+        pub fn shadow_dimension(dimension: usize) { settings.modes().shadow_dimensions.push(dimension) }
 
         /// Blocks keys of this dimension for a time after too many denials; no penalty by default.
         /// Dimensions are counted from zero, in the order in which they were added. [`Penalty`] has
@@ -192,7 +192,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         /// assert_eq!((denial.reason(), denial.retry_after()), (DenialReason::Penalty, minute));
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        pub fn penalty(dimension: usize, penalty: Penalty) { settings.modes.penalties.push((dimension, penalty)) }
+        pub fn penalty(dimension: usize, penalty: Penalty) { settings.modes().penalties.push((dimension, penalty)) }
 
         /// Gives the limiter an allow list and a deny list, with room for this many keys of both
         /// lists and all dimensions together; no lists by default. See
@@ -209,7 +209,7 @@ impl<D: Dimensions + ?Sized, C: Clock, F: Fingerprinter> JointLimiterBuilder<D, 
         /// assert!(limiter.deny(("trudy",)).is_err(), "the lists are full");
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        pub fn list_cap(list_cap: usize) { settings.modes.list_cap = Some(list_cap) }
+        pub fn list_cap(list_cap: usize) { settings.modes().list_cap = Some(list_cap) }
 
         /// The number of keys in each dimension that may get [quotas of their
         /// own](JointLimiter::set_quotas_of), as

@@ -443,6 +443,12 @@ impl PerQuota {
         Self { inline: [none; INLINE], more: Vec::new(), count: 0, from: 0, dimension: 0, denied: 0 }
     };
 
+    /// Empties the list.
+    pub(crate) fn clear(&mut self) {
+        (self.count, self.from, self.dimension) = (0, 0, 0);
+        self.more.clear();
+    }
+
     /// Goes on with the key of a dimension.
     pub(crate) fn begin(&mut self, dimension: usize) {
         self.from = self.count;

@@ -1,26 +1,18 @@
-//! Requests of one key, or of one key of each dimension. In turn they are asked of the lists, the
-//! blocks of penalties, and the quotas. Shadow mode then turns a denial into an admission.
+//! Requests of one key, or of one key of each dimension, of a limiter that has more than quotas:
+//! modes, counts and observers.
 
 use super::Engine;
-use crate::caps::{AtKeyCap, MAX_DIMENSIONS};
+use crate::caps::AtKeyCap;
 use crate::clock::Clock;
-use crate::decision::{Decision, Denial, DenialReason, Left, Shadowed, Status};
+use crate::decision::{Decision, Denial, Shadowed, Status};
 use crate::error::CostExceedsLimit;
 use crate::fingerprint::Fingerprint;
 use crate::lists::{List, ListError, Lists};
-use crate::modes::Modes;
+use crate::modes::Asked;
 use crate::observer::{Feed, ObservedRequest, overrules};
-use crate::penalty::{Block, Noted};
-use crate::quota::Quota;
 use crate::state::joint::KeyedRequest;
 use crate::state::request::Request;
 use crate::state::table::{Charges, Refundable};
-
-/// The keys of one request by their dimensions.
-pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
-
-/// The block of each dimension's key, if it is blocked.
-type Blocks = [Option<Block>; MAX_DIMENSIONS];
 
 impl<C: Clock, F> Engine<C, F> {
     /// Decides a request, and tells the observers. Charges that can be refunded are added to
@@ -97,51 +89,19 @@ impl<C: Clock, F> Engine<C, F> {
         if request.cost == 0 {
             return self.peek(keys, request);
         }
+        let keyed = self.keyed(keys, request);
         // Without lists, penalties and shadow mode the quotas alone decide.
         let Some(modes) = self.modes.get() else {
-            let status = self.by_quotas(self.keyed(keys, request), &self.clock, charges);
+            let status = self.table.acquire_status(keyed, &self.clock, charges);
             self.count(status.decision);
             return status;
         };
-        let mut status = self.beside_shadow(modes, keys, request, charges);
+        let asked = Asked { table: &self.table, tiers: &self.tiers, clock: &self.clock };
+        let (status, shown) = (modes.decide)(modes, asked, keyed, charges);
         if !request.peeks {
             self.count(status.decision);
         }
-        status.decision = modes.show(status.decision, keys, request.peeks);
-        status
-    }
-
-    /// The answer of all dimensions. If only dimensions deny that are in shadow mode by themselves, the
-    /// answer of the others, which charge as if those were not there.
-    fn beside_shadow(
-        &self,
-        modes: &Modes,
-        keys: &[Option<Fingerprint>],
-        request: Request,
-        mut charges: Option<&mut Charges>,
-    ) -> Status {
-        if !modes.has_any_shadow() {
-            return self.by_modes(modes, keys, request, charges);
-        }
-        let mut asked = Together::default();
-        let asked = &mut asked[..keys.len()];
-        asked.copy_from_slice(keys);
-        let mut overruled = None;
-        // Each round asks fewer keys.
-        loop {
-            let mut status = self.by_modes(modes, asked, request, charges.as_deref_mut());
-            match (status.decision, overruled) {
-                (Decision::Denied(denial), _) if modes.leave_shadow(denial, asked) => overruled = Some(denial),
-                (Decision::Admitted(admission), Some(denial)) => {
-                    if !request.peeks {
-                        modes.count_overruled();
-                    }
-                    status.decision = Decision::Admitted(admission.beside(denial));
-                    return status;
-                }
-                _ => return status,
-            }
-        }
+        Status { decision: shown, ..status }
     }
 
     /// The answer that such a request would get.
@@ -161,76 +121,6 @@ impl<C: Clock, F> Engine<C, F> {
                 tally.count(decision.is_admitted());
             }
         }
-    }
-
-    /// The answer of the lists or, for the keys on none, of the quotas and the blocks. A denial by
-    /// the quotas may begin a block.
-    fn by_modes(
-        &self,
-        modes: &Modes,
-        keys: &[Option<Fingerprint>],
-        request: Request,
-        charges: Option<&mut Charges>,
-    ) -> Status {
-        let (mut unlisted, mut blocks): (Together, Blocks) = Default::default();
-        let unlisted = &mut unlisted[..keys.len()];
-        unlisted.copy_from_slice(keys);
-        let shadowed = modes.shadowed(keys);
-        if let Some(status) = self.by_lists(modes, unlisted, shadowed) {
-            return status;
-        }
-        let (clock, keyed) = (Noted::new(&self.clock), KeyedRequest { shadowed, ..self.keyed(unlisted, request) });
-        for (block, key) in blocks.iter_mut().zip(keyed.keys) {
-            *block = key.and_then(|key| self.penalties(modes, key)?.block_of(key, &clock));
-        }
-        if !request.peeks && blocks.iter().any(Option::is_some) {
-            // Ask the quotas, too: their wait may be longer than the block.
-            let status = self.table.refuse(keyed, &clock);
-            return with_blocks(status, &blocks, keyed, clock.last(), &clock);
-        }
-        let (status, told_at) = (self.by_quotas(keyed, &clock, charges), clock.last());
-        let denial = status.denial().filter(|denial| !request.peeks && !denial.never_fits());
-        for dimension in denial.into_iter().flat_map(Denial::violated_quotas) {
-            let key = keyed.keys[dimension];
-            blocks[dimension] = key.and_then(|key| self.penalties(modes, key)?.note_denial(key, &clock));
-        }
-        with_blocks(status, &blocks, keyed, told_at, &clock)
-    }
-
-    /// The answer of the quotas.
-    fn by_quotas(&self, keyed: KeyedRequest<'_>, clock: &impl Clock, charges: Option<&mut Charges>) -> Status {
-        if keyed.request.peeks {
-            return self.table.preview(keyed, clock);
-        }
-        let mut status = Status::nothing();
-        let decision = self.table.acquire(keyed, clock, Some(&mut status.left), charges);
-        status.decided(decision, keyed.request.cost)
-    }
-
-    /// The answer of the lists to a request with a denied key, or with none but allowed keys.
-    /// Otherwise removes the allowed keys, so that their dimensions are not asked.
-    fn by_lists(&self, modes: &Modes, keys: &mut [Option<Fingerprint>], shadowed: Shadowed) -> Option<Status> {
-        let lists = modes.lists.as_ref()?;
-        let mut status = Status::nothing();
-        for (dimension, asked) in keys.iter_mut().enumerate() {
-            let Some((key, list)) = asked.and_then(|key| Some((key, lists.of(key)?))) else { continue };
-            status.left.begin(dimension);
-            let quotas = self.table.quotas_for(key);
-            let limits = quotas.iter().map(Quota::limit);
-            match list {
-                List::Deny => {
-                    status.left.set(limits.map(|limit| Left::none_for(limit, Denial::NEVER)));
-                    let denial = Denial::new(Denial::NEVER, DenialReason::DenyList, 0).in_dimension(dimension);
-                    let all = status.denial().map_or(denial, |others| others.and(denial, shadowed));
-                    status = status.decided(Decision::Denied(all), 1);
-                }
-                List::Allow => {
-                    status.left.set(limits.map(Left::all));
-                    *asked = None;
-                }
-            }
-        }
-        (status.is_denied() || keys.iter().all(Option::is_none)).then_some(status)
     }
 
     pub(super) fn keyed<'a>(&self, keys: &'a [Option<Fingerprint>], request: Request) -> KeyedRequest<'a> {
@@ -255,52 +145,5 @@ impl<C: Clock, F> Engine<C, F> {
 
     pub(crate) fn take_off_lists(&self, key: Fingerprint) -> bool {
         self.lists().is_some_and(|lists| lists.take_off(key))
-    }
-}
-
-/// The answer of the quotas, told at the reading `told_at`, and of the blocks. A blocked key has no
-/// permits until its block ends, and is denied by it, whatever its quota answers, unless the cost
-/// is an error. Of all denials the one with the longest wait is told.
-fn with_blocks<C: Clock>(
-    mut status: Status,
-    blocks: &Blocks,
-    KeyedRequest { request, shadowed, .. }: KeyedRequest<'_>,
-    told_at: u64,
-    clock: &Noted<'_, C>,
-) -> Status {
-    let is_error = |denial: Denial| denial.never_fits() && !shadowed.has(denial.dimension());
-    if blocks.iter().all(Option::is_none) || status.denial().is_some_and(is_error) {
-        return status;
-    }
-    // A block may have ended since it was read.
-    let from_now = |until: u64| until.saturating_sub(clock.last()).max(1);
-    let by_block = |dimension, block: Block, wait_ns| {
-        Denial::new(wait_ns, DenialReason::Penalty, block.number).in_dimension(dimension)
-    };
-    let blocked = || blocks.iter().enumerate().filter_map(|(dimension, block)| Some((dimension, (*block)?)));
-    for (dimension, Block { until, .. }) in blocked() {
-        let later = |wait_ns: u64| from_now(until.max(told_at.saturating_add(wait_ns)));
-        status.left.change_in(dimension, |left| {
-            left.denied(|wait_ns| if wait_ns == Denial::NEVER { wait_ns } else { later(wait_ns) })
-        });
-    }
-    let by_quotas = status.denial().map(|denial| {
-        if denial.never_fits() {
-            return denial;
-        }
-        let denial = match denial.wait_ns() {
-            Denial::NEVER => denial,
-            wait_ns => denial.after(from_now(told_at.saturating_add(wait_ns))),
-        };
-        // A wait for a place is told as such, because it may not be the last one.
-        match blocks[denial.dimension()].filter(|_| denial.reason() == DenialReason::Quota) {
-            Some(block) => by_block(denial.dimension(), block, denial.wait_ns()).and(denial, shadowed),
-            None => denial,
-        }
-    });
-    let by_blocks = blocked().map(|(dimension, block)| by_block(dimension, block, from_now(block.until)));
-    match by_quotas.into_iter().chain(by_blocks).reduce(|all, other| all.and(other, shadowed)) {
-        Some(denial) => status.decided(Decision::Denied(denial), request.cost),
-        None => status,
     }
 }

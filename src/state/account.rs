@@ -46,7 +46,7 @@ pub(crate) enum Verdict {
 }
 
 /// An algorithm whose state is one number. Its functions are pure, and its decisions are exact.
-pub(crate) trait Account: Copy + PartialEq + core::fmt::Debug + Send + Sync {
+pub(crate) trait Account: Copy + PartialEq + Send + Sync {
     /// Decides a request of `cost` permits, at least 1 and at most the limit. A reservation accepts
     /// a wait of `within` nanoseconds; where there is none to be had, it is decided as any other.
     fn decide(&self, state: u128, now: u64, cost: u32, within: Option<u64>) -> Verdict;

@@ -1,4 +1,9 @@
-//! The cell of a key: its tag, its hint and its word.
+//! The cells of keys: the tag, the hint and the word of each, and the search for one.
+//!
+//! A tag is written once, by compare-and-swap of the first empty cell of the key's probe sequence. So
+//! two threads that insert one key meet at the same cell (INV-ONE-CELL).
+
+use once_cell::race::OnceBox;
 
 use super::sync::{AtomicU64, AtomicU128, Ordering};
 use crate::fingerprint::Fingerprint;
@@ -91,6 +96,177 @@ impl Key {
         // Two steps, because a shift by 64 bits is none.
         (self.tag >> 1 >> (63 - bits)) as usize
     }
+}
+
+/// Cells of a page, which is allocated when first needed: 2 KiB. Tests want many small ones.
+pub(super) const PAGE: usize = sized(64, 4, 2);
+
+/// A size, that in tests, and that in models.
+pub(super) const fn sized(size: usize, in_tests: usize, in_models: usize) -> usize {
+    if cfg!(tollgate_loom) {
+        in_models
+    } else if cfg!(test) {
+        in_tests
+    } else {
+        size
+    }
+}
+
+/// The cells of a sample.
+const SAMPLE: usize = 256;
+
+/// The result of a search.
+pub(super) enum Found<'a> {
+    /// The key's cell, and its index.
+    Cell(usize, &'a Cell),
+    /// The key is not here. This is the index at which its probe sequence ends.
+    End(usize),
+    /// The key is not here, nor will it be: its probe sequence ends at a sealed cell, or not at all.
+    Closed,
+}
+
+#[cfg(all(test, not(tollgate_loom)))]
+thread_local! {
+    /// The cells that searches of this thread have looked at.
+    pub(super) static PROBES: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
+
+/// The cells of an arena, in one table with open addressing and linear probing.
+#[derive(Debug)]
+pub(super) struct CellTable {
+    pages: Box<[OnceBox<[Cell; PAGE]>]>,
+    /// The cells with a tag.
+    pub(super) used: AtomicU64,
+}
+
+impl CellTable {
+    /// So many cells, or a few more.
+    pub(super) fn with_room(cells: usize) -> Self {
+        let page = || {
+            let page = OnceBox::new();
+            if cfg!(tollgate_loom) {
+                let _ = page.get_or_init(new_page);
+            }
+            page
+        };
+        let pages = core::iter::repeat_with(page).take(cells.div_ceil(PAGE).max(1)).collect();
+        Self { pages, used: AtomicU64::new(0) }
+    }
+
+    /// The number of cells.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.pages.len() * PAGE
+    }
+
+    /// The cell at an index.
+    #[inline]
+    pub(super) fn cell(&self, index: usize) -> &Cell {
+        &self.page(index / PAGE)[index % PAGE]
+    }
+
+    /// The cell at an index, unless no cell near it was ever used.
+    #[inline]
+    pub(super) fn allocated(&self, index: usize) -> Option<&Cell> {
+        // Each index has a page. A look that can't panic needs no code to unwind.
+        Some(&self.pages.get(index / PAGE)?.get()?[index % PAGE])
+    }
+
+    /// Reads the tag of the cell that the key probably has.
+    #[inline]
+    pub(super) fn likely(&self, key: Key) -> u64 {
+        self.allocated(key.home(self.len())).map_or(0, |cell| cell.tag.load(Ordering::Relaxed))
+    }
+
+    /// Looks for the key.
+    #[inline]
+    pub(super) fn find(&self, key: Key) -> Found<'_> {
+        let mut index = key.home(self.len());
+        for _ in 0..self.len() {
+            #[cfg(all(test, not(tollgate_loom)))]
+            PROBES.set(PROBES.get() + 1);
+            // No key was ever inserted in a page that is not allocated.
+            let Some(cell) = self.allocated(index) else { return Found::End(index) };
+            match cell.tag.load(Ordering::Acquire) {
+                tag if tag == key.tag => return Found::Cell(index, cell),
+                EMPTY => return Found::End(index),
+                SEALED => return Found::Closed,
+                _ => index = if index + 1 < self.len() { index + 1 } else { 0 },
+            }
+        }
+        Found::Closed
+    }
+
+    /// The cell of a key that is here.
+    #[inline(always)]
+    pub(super) fn known(&self, key: Key) -> Option<&Cell> {
+        // Most keys are where their search begins.
+        let cell = self.allocated(key.home(self.len()))?;
+        if cell.tag.load(Ordering::Acquire) == key.tag { Some(cell) } else { self.known_further(key) }
+    }
+
+    #[inline(never)]
+    fn known_further(&self, key: Key) -> Option<&Cell> {
+        if let Found::Cell(_, cell) = self.find(key) { Some(cell) } else { None }
+    }
+
+    /// The first cell, if it is that of the key.
+    #[inline(always)]
+    pub(super) fn first(&self, key: Key) -> Option<&Cell> {
+        self.allocated(0).filter(|cell| cell.tag.load(Ordering::Acquire) == key.tag)
+    }
+
+    /// Takes the end of a probe sequence for the key. Returns whether it was still empty.
+    pub(super) fn insert(&self, end: usize, key: Key) -> bool {
+        let is_inserted =
+            self.cell(end).tag.compare_exchange(EMPTY, key.tag, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if is_inserted {
+            // A count that comes late does no harm: a rebuild begins long before the last cell.
+            self.used.fetch_add(1, Ordering::Relaxed);
+        }
+        is_inserted
+    }
+
+    /// Whether a rebuild is due before another key comes: nearly all cells are taken. Whether it is
+    /// due for the rings is asked by those who take one.
+    pub(super) fn is_full(&self) -> bool {
+        let used = usize::try_from(self.used.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        used >= self.len() / 16 * 13 + self.len() % 16 / 2
+    }
+
+    /// The pages, with those that are not allocated.
+    pub(super) fn pages(&self) -> &[OnceBox<[Cell; PAGE]>] {
+        &self.pages
+    }
+
+    #[inline]
+    pub(super) fn page(&self, number: usize) -> &[Cell; PAGE] {
+        self.pages[number].get_or_init(new_page)
+    }
+
+    /// All cells that have been allocated.
+    pub(super) fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.pages.iter().filter_map(OnceBox::get).flatten()
+    }
+
+    /// The cells of a sample, and how many they are: neighbours, which are those of any keys,
+    /// because fingerprints are random.
+    pub(super) fn sample(&self, start: u64) -> (usize, impl Iterator<Item = &Cell>) {
+        let pages = SAMPLE.div_ceil(PAGE).min(self.pages.len());
+        let start = usize::try_from(start % self.pages.len() as u64).unwrap_or(0);
+        let sample = (0..pages).map(move |page| &self.pages[(start + page) % self.pages.len()]);
+        (pages * PAGE, sample.filter_map(OnceBox::get).flatten())
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn bytes(&self) -> usize {
+        let pages = self.pages.iter().filter(|page| page.get().is_some()).count();
+        size_of_val(&*self.pages) + pages * size_of::<[Cell; PAGE]>()
+    }
+}
+
+fn new_page() -> Box<[Cell; PAGE]> {
+    Box::new(core::array::from_fn(|_| Cell::new()))
 }
 
 /// The time of a clock that reads zero: past the longest window.

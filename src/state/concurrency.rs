@@ -10,7 +10,7 @@
 use super::cell::{Key, Word};
 use super::request::{Algorithm, CellRef, Proposal, Request, RequestKind, Seen};
 use super::ring::Rings;
-use crate::decision::{Denial, FastDecision, Left, PerQuota};
+use crate::decision::{Denial, Left, PerQuota};
 use crate::sync::plain::{AtomicU64, Ordering};
 
 /// The concurrency limit of a key.
@@ -136,15 +136,6 @@ impl Algorithm for Concurrency {
         let is_vacant = seen.word.vacant_until().is_some();
         let count = if is_vacant { Count { life: 0, requests: 0 } } else { Count::of(seen.word) };
         self.decide_on(count, request, left)
-    }
-
-    /// It writes nothing: without a guard, the request is over at once.
-    fn decide(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        Some(self.propose(seen, Request::acquire(cost), left).answer()?.0)
-    }
-
-    fn propose_first(&self, _: Seen<'_>, _: u64, request: Request, left: Option<&mut PerQuota>) -> Proposal {
-        self.decide_on(Count::new(), request, left)
     }
 
     /// There are no permits to refund: requests leave.

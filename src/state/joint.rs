@@ -12,6 +12,9 @@ use crate::decision::{Admission, Decision, Denial, DenialReason, PerQuota, Shado
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 
+/// The keys of one request by their dimensions.
+pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
+
 /// A request of some keys.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyedRequest<'a> {
@@ -75,7 +78,7 @@ impl Table {
         let keyed = KeyedRequest { request: Request { enters: charges.is_some(), ..keyed.request }, ..keyed };
         loop {
             if let Some(left) = left.as_deref_mut() {
-                *left = PerQuota::NONE;
+                left.clear();
             }
             let last_look = without_place == LOOKS_FOR_A_PLACE;
             let attempt = self.attempt(keyed, last_look, clock, left.as_deref_mut(), charges.as_deref_mut());
@@ -107,6 +110,37 @@ impl Table {
             }
             back_off(&mut lost);
         }
+    }
+
+    /// One attempt of [`acquire`](Self::acquire), of one key: most new keys need no more. `None` if it has
+    /// no answer.
+    pub(crate) fn acquire_one(
+        &self,
+        fingerprint: Fingerprint,
+        request: Request,
+        clock: &dyn Clock,
+    ) -> Option<Decision> {
+        let key = Key::of(fingerprint);
+        let with = self.with(key, clock);
+        let mut prepared = with.prepare(key, request, None).ok()??;
+        if !prepared.commit() {
+            return None;
+        }
+        prepared.keep_place();
+        with.keep_up(&prepared.arena);
+        Some(prepared.decision.into())
+    }
+
+    /// The answer of [`acquire`](Self::acquire), with the permits left.
+    pub(crate) fn acquire_status(
+        &self,
+        keyed: KeyedRequest<'_>,
+        clock: &dyn Clock,
+        charges: Option<&mut Charges>,
+    ) -> Status {
+        let mut status = Status::nothing();
+        let decision = self.acquire(keyed, clock, Some(&mut status.left), charges);
+        status.decided(decision, keyed.request.cost)
     }
 
     /// One attempt. `None` if another thread was faster, or one of several keys denies the request; an
@@ -191,10 +225,8 @@ impl Table {
             self.open(keyed, clock);
             return self.preview(keyed, clock);
         }
-        let mut status = Status::nothing();
         let refused = KeyedRequest { request: Request { kind: RequestKind::Refused, ..keyed.request }, ..keyed };
-        let decision = self.acquire(refused, clock, Some(&mut status.left), None);
-        status.decided(decision, keyed.request.cost)
+        self.acquire_status(refused, clock, None)
     }
 
     /// Takes one permit of a key, if it has one. Returns whether it did; `None` if there is no place

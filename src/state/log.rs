@@ -56,49 +56,23 @@
 //!   newer stamp than its word's also sees the newer word when it loads the word again, so a denial
 //!   by a wrong slot is never told.
 
-use core::fmt::Debug;
-
 use super::cell::Word;
-use super::request::{Algorithm, CellRef, Proposal, Request, RequestKind, Seen};
-use super::ring::{MAX_LEN, Ring, Rings};
+use super::request::Seen;
+use super::ring::{MAX_LEN, Rings};
 use super::sync::Ordering;
 use crate::decision::{FastDecision, Left, PerQuota};
 use crate::quota::Quota;
 
 mod copy;
-mod plain;
+mod general;
+mod layout;
 mod plan;
 pub(super) mod steps;
 
+pub(super) use layout::Layout;
+use layout::{Grant, LogState, RingRef, View, bisect};
+use plan::Bound;
 pub(super) use plan::LogPlan;
-use plan::{Bound, Plain, Refusal};
-
-/// The state of a log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct LogState {
-    /// The stamp of the newest grant, or a step before which no permit may be granted.
-    newest: u64,
-    /// The permits of the newest grant whose slots the next grant writes.
-    run: u32,
-    /// One past the slots of the newest grant, counted around the ring.
-    position: u32,
-    ring: RingRef,
-    /// Whether `newest` may be later than every clock.
-    reserved: bool,
-}
-
-/// Names a ring of an arena.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct RingRef {
-    /// Tells the number of slots: see [`Layout::slots_of`].
-    class: u32,
-    /// The number of its first slot, which is even: at most 31 bits.
-    start: u32,
-}
-
-impl RingRef {
-    const NONE: Self = Self { class: 0, start: 0 };
-}
 
 impl LogState {
     /// The stamp of the newest grant in a word.
@@ -107,139 +81,6 @@ impl LogState {
     const fn newest_in(word: Word) -> u64 {
         word.state() as u64 & ((1 << 62) - 1)
     }
-}
-
-/// How a log has its permits in a word and a ring.
-pub(super) trait Layout: Copy + PartialEq + Debug + Send + Sync {
-    /// Whether permits may be reserved ahead.
-    const RESERVES: bool;
-
-    /// The most permits that a word and a ring can hold.
-    const MOST: u32;
-
-    /// The most permits of one item that has a stamp.
-    #[cfg(feature = "snapshot")]
-    const AT_ONCE: u32;
-
-    /// The steps that have passed at a time, and the step that it belongs to, if `newest` is the
-    /// newest stamp of the key: stamps never decrease.
-    fn around(self, newest: u64, time: u64) -> (u64, u64);
-
-    /// The steps that have passed at the first moment of a step.
-    fn begun(self, step: u64) -> u64;
-
-    /// The step that a time belongs to.
-    fn step_of(self, time: u64) -> u64;
-
-    /// The time at which a step ends.
-    fn end_of(self, step: u64) -> u64;
-
-    fn pack(state: LogState) -> Word;
-
-    fn unpack(word: Word) -> LogState;
-
-    /// The number of slots of a ring of this class; none, if it is zero.
-    fn slots_of(self, class: u32) -> u32;
-
-    /// The stamp of the permit so far back: the newest is 1 back. Zero if there is none that
-    /// counts.
-    fn back(view: &View<'_, Self>, back: u32) -> u64;
-
-    /// How many of the newest permits, at most `most`, are as late as this or later.
-    fn count_from(view: &View<'_, Self>, first: u64, most: u32) -> u32;
-
-    /// These permits, oldest first: stamps, and the number of permits with each. An exact log has one
-    /// item for each permit.
-    fn permits_from(view: &View<'_, Self>, first: u64) -> impl ExactSizeIterator<Item = (u64, u32)>;
-
-    /// The state with a grant in the same ring, or in none. It spills the newest grant. Stamps from
-    /// `live_from` on are live, and slots with those before `free_below` may be written. `None` if
-    /// the ring has to be copied.
-    fn continued(view: &View<'_, Self>, grant: Grant, live_from: u64, free_below: u64) -> Option<LogState>;
-
-    /// Decides a request in the short way, if there is one.
-    #[inline(always)]
-    fn decide_plainly(_: &LogPlan<Self>, _: Seen<'_>, _: u32) -> Plain {
-        Plain::Unknown
-    }
-
-    /// The most slots that so many live permits need.
-    fn most_slots(permits: u32, window: u64) -> usize;
-
-    /// The state with the same newest stamp, the permits of its run, and these before them, oldest
-    /// first: in a new ring, unless the word has room for all. The ring is as long as they need, or
-    /// longer up to `room`, so that the next grants fit: twice as long, or four slots.
-    fn copied(
-        self,
-        rings: &Rings,
-        state: LogState,
-        older: impl ExactSizeIterator<Item = (u64, u32)>,
-        room: usize,
-    ) -> LogState;
-}
-
-/// A log as of one word, at one reading of the clock.
-#[derive(Clone, Copy)]
-pub(super) struct View<'a, L> {
-    layout: L,
-    seen: Seen<'a>,
-    state: LogState,
-    ring: Ring<'a>,
-    /// The steps that have passed, by the clock or the newest stamp. They tell which stamps are live.
-    passed: u64,
-    /// The stamp of a permit that is granted now.
-    step: u64,
-}
-
-impl<'a, L: Layout> View<'a, L> {
-    #[inline(always)]
-    fn of(layout: L, seen: Seen<'a>) -> Self {
-        let state = L::unpack(seen.word);
-        let (passed, step) = layout.around(state.newest, seen.now);
-        let ring = seen.cell.rings.get(state.ring.start, layout.slots_of(state.ring.class));
-        View { layout, seen, state, ring, passed, step }
-    }
-
-    /// The time from the clock to the end of a step.
-    fn until(&self, step: u64) -> u64 {
-        self.layout.end_of(step).saturating_sub(self.seen.now)
-    }
-
-    /// The same as [`Layout::back`], once a grant is made.
-    fn back_after(&self, grant: Grant, back: u32) -> u64 {
-        if back <= grant.cost { grant.stamp } else { L::back(self, back - grant.cost) }
-    }
-
-    /// A grant of so many permits. It is reserved if it is later than the clock, or behind one that
-    /// is.
-    fn grant(&self, cost: u32, stamp: u64) -> Grant {
-        Grant { cost, stamp, reserved: stamp > self.step || self.state.reserved && stamp > self.seen.now }
-    }
-
-    /// Whether a clock is still before a reserved stamp: no request is admitted.
-    fn is_behind_reserved(&self) -> bool {
-        self.state.reserved && self.seen.now < self.state.newest
-    }
-
-    /// The steps that have passed when permits are dropped. Behind a reserved stamp it is the clock:
-    /// if the reservation is refunded, earlier permits decide again.
-    fn kept_by(&self) -> u64 {
-        if self.is_behind_reserved() { self.seen.now } else { self.passed }
-    }
-
-    /// The same if the newest stamp is this one: no decision comes before it, whatever the clocks say.
-    fn lasting(&self, newest: u64) -> u64 {
-        self.kept_by().min(self.layout.begun(newest))
-    }
-}
-
-/// Permits that a request adds to a log.
-#[derive(Clone, Copy)]
-pub(super) struct Grant {
-    cost: u32,
-    stamp: u64,
-    /// Whether the stamp may be later than every clock.
-    reserved: bool,
 }
 
 /// The layout of an exact log: a step is a nanosecond, and each permit has a slot.
@@ -362,11 +203,6 @@ impl Layout for Permits {
         Some(LogState { position: if end < slots { end } else { end - slots }, ring, ..claimed })
     }
 
-    #[inline(always)]
-    fn decide_plainly(plan: &LogPlan<Self>, seen: Seen<'_>, cost: u32) -> Plain {
-        plan.decide_plainly(seen, cost)
-    }
-
     fn most_slots(permits: u32, _: u64) -> usize {
         permits as usize
     }
@@ -406,6 +242,16 @@ fn spill(view: &View<'_, Permits>) {
     view.ring.raise(position, run, newest);
 }
 
+/// The answer of the short way.
+enum Plain {
+    /// The word after the grant, once the newest grant of the present word is spilled.
+    Granted(Word),
+    /// The time until which the request does not fit, if the word still stands.
+    Denied(u64),
+    /// The general way has to decide.
+    Unknown,
+}
+
 impl LogPlan<Permits> {
     /// The plan of validated quotas, at least one.
     pub(super) fn new(quotas: &[Quota]) -> Self {
@@ -413,15 +259,62 @@ impl LogPlan<Permits> {
         plan.layout.full = plan.most_live().max(2);
         plan
     }
+
+    /// Decides a request, and swaps the word. `None` if another thread was faster.
+    #[inline(never)]
+    pub(in crate::state) fn decide_shortly(&self, seen: Seen<'_>, cost: u32) -> Option<FastDecision> {
+        match self.decide_plainly(seen, cost) {
+            // A lost swap gives no answer: the word may have no room for the grant.
+            Plain::Granted(word) => seen.cell.word.swap(seen.word, word).then_some(FastDecision::admitted(0)),
+            // A later grant may have written over the slots that were read.
+            Plain::Denied(_) if !seen.stands() => None,
+            Plain::Denied(until) => {
+                if cost == 1 {
+                    seen.cell.hint.publish(until, 0);
+                }
+                Some(FastDecision::denied(until - seen.now, 0))
+            }
+            Plain::Unknown => self.decide_generally(seen, cost, None),
+        }
+    }
+
+    /// Decides a request for so many permits, at most the limit, as `propose` does.
+    #[inline(always)]
+    fn decide_plainly(&self, seen: Seen<'_>, cost: u32) -> Plain {
+        let Some(Bound { limit, window, .. }) = self.single else { return Plain::Unknown };
+        let LogState { newest, run, position, ring, reserved } = Permits::unpack(seen.word);
+        let slots = self.layout.slots_of(ring.class);
+        // A reserved stamp may be later than the clock, and a key without a ring may get one.
+        if reserved || cost > slots.min(MAX_RUN) {
+            return Plain::Unknown;
+        }
+        let (stamp, slots_of_ring) = (seen.now.max(newest), seen.cell.rings.get(ring.start, slots));
+        let back = |back: u32| match back {
+            _ if back <= run => newest,
+            // Behind the ring there is no permit that counts.
+            _ if back > slots => 0,
+            _ => slots_of_ring.load(position, back),
+        };
+        let decides = limit + 1 - cost;
+        let until = back(decides) + window;
+        if until > stamp {
+            return Plain::Denied(until);
+        }
+        if newest + window > stamp {
+            // The grant may not write over a live stamp. In a full-grown ring it is the one that decided.
+            let last = slots + 1 - cost;
+            if last != decides && back(last) + window > stamp {
+                return Plain::Unknown;
+            }
+            slots_of_ring.raise(position, run, newest);
+        }
+        let end = position + cost;
+        let position = if end < slots { end } else { end - slots };
+        Plain::Granted(Permits::pack(LogState { newest: stamp, run: cost, position, ring, reserved }))
+    }
 }
 
 impl<L: Layout> LogPlan<L> {
-    /// How far ahead permits may be reserved, in steps. Further ahead the log would have to remember
-    /// more than twice the limit. If refused requests count, nothing is reserved ahead.
-    fn furthest_ahead(&self) -> u64 {
-        if L::RESERVES && !self.counts_refused() { self.window() } else { 0 }
-    }
-
     /// The wait of a request for one permit that a hint denies, and the number of the quota. If there
     /// are several, or the newest permit was refunded, the ring tells which permits are left of each.
     #[inline(always)]
@@ -441,264 +334,6 @@ impl<L: Layout> LogPlan<L> {
         }
         Some((wait_ns, bound.quota))
     }
-}
-
-impl<L: Layout> Algorithm for LogPlan<L> {
-    #[inline(always)]
-    fn propose(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
-        let view = View::of(self.layout, seen);
-        if request.kind == RequestKind::Refused {
-            return self.deny_and_count(&view, request, left);
-        }
-        let (stamp, delay_ns) = match self.refusal(&view, request.cost) {
-            None => (view.step, 0),
-            Some(refusal) => {
-                let (wait_ns, within) = (view.until(refusal.until), request.within.min(self.furthest_ahead()));
-                if wait_ns > within {
-                    return self.deny(&view, request, refusal, wait_ns - within, left);
-                }
-                (refusal.until, wait_ns)
-            }
-        };
-        let grant = view.grant(request.cost, stamp);
-        self.tell(left, &view, (!request.peeks).then_some(grant));
-        // No swap checks a peek, so it looks whether the slots were still those of the word.
-        if request.peeks && !view.seen.stands() {
-            return Proposal::Lost;
-        }
-        let word = if request.peeks { seen.word } else { self.grant(&view, grant) };
-        Proposal::Admit { word, mark: stamp.into(), delay_ns }
-    }
-
-    fn decide(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        match if left.is_none() { L::decide_plainly(self, seen, cost) } else { Plain::Unknown } {
-            // A lost swap gives no answer: the word may have no room for the grant.
-            Plain::Granted(word) => seen.cell.word.swap(seen.word, word).then_some(FastDecision::admitted(0)),
-            // A later grant may have written over the slots that were read.
-            Plain::Denied(_) if !seen.stands() => None,
-            Plain::Denied(until) => {
-                if cost == 1 {
-                    seen.cell.hint.publish(until, 0);
-                }
-                Some(FastDecision::denied(until - seen.now, 0))
-            }
-            Plain::Unknown => self.decide_generally(seen, cost, left),
-        }
-    }
-
-    fn propose_first(
-        &self,
-        seen: Seen<'_>,
-        not_before: u64,
-        request: Request,
-        left: Option<&mut PerQuota>,
-    ) -> Proposal {
-        self.propose(self.first(seen, not_before), request, left)
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "a log's mark is a stamp")]
-    fn refund(&self, seen: Seen<'_>, cost: u32, kept: u32, mark: u128) -> Option<(Word, u32)> {
-        self.take_off(seen, cost - kept, mark as u64)
-    }
-
-    /// More than the limit at one time denies no more than the limit does. So no charge is of more,
-    /// and a word does not come to more than it can hold.
-    fn owe(&self, seen: Seen<'_>, cost: u32) -> Word {
-        let view = View::of(self.layout, seen);
-        let most = if self.counts_refused() {
-            // As in `deny_and_count`.
-            self.remembered() - L::count_from(&view, view.step, self.remembered())
-        } else {
-            let live = L::count_from(&view, self.live_from(view.lasting(view.state.newest)), L::MOST);
-            (self.remembered() / 2).min(L::MOST - live)
-        };
-        let cost = cost.min(most);
-        if cost == 0 {
-            return seen.word;
-        }
-        // Before the swap: the wait is longer than the hint tells, and the new stamp may be
-        // earlier.
-        seen.cell.hint.turn_off();
-        self.grant(&view, view.grant(cost, view.step))
-    }
-
-    fn first<'a>(&self, seen: Seen<'a>, not_before: u64) -> Seen<'a> {
-        let state = LogState { newest: self.layout.step_of(not_before), ..LogState::default() };
-        Seen { word: L::pack(state), ..seen }
-    }
-
-    fn over_at(&self, cell: CellRef<'_>, word: Word) -> u64 {
-        let view = View::of(self.layout, Seen { cell, word, now: 0 });
-        // If all permits with the newest stamp were refunded, this is an earlier one, or none.
-        let last = match L::back(&view, 1) {
-            0 => view.state.newest,
-            last => view.state.newest.max(last + self.window()),
-        };
-        self.layout.end_of(last)
-    }
-
-    fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word {
-        self.copied_to(seen, under, to)
-    }
-
-    fn latest(&self, word: Word, reading: u64) -> u64 {
-        let LogState { newest, reserved, .. } = L::unpack(word);
-        let begun = self.layout.begun(newest);
-        if reserved { reading } else { reading.max(self.layout.end_of(begun) + u64::from(begun < newest)) }
-    }
-
-    fn slots(&self, word: Word) -> usize {
-        self.layout.slots_of(L::unpack(word).ring.class) as usize
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes_of_bounds()
-    }
-}
-
-impl<L: Layout> LogPlan<L> {
-    /// The denial of a request, which counts if refused requests do.
-    #[inline]
-    fn deny(
-        &self,
-        view: &View<'_, L>,
-        request: Request,
-        refusal: Refusal,
-        wait_ns: u64,
-        left: Option<&mut PerQuota>,
-    ) -> Proposal {
-        if self.counts_refused() {
-            return self.deny_and_count(view, request, left);
-        }
-        self.tell(left, view, None);
-        // A denial swaps nothing: a later grant may have written over the slots that it read.
-        if !view.seen.stands() {
-            return Proposal::Lost;
-        }
-        if request.cost == 1 && !request.peeks {
-            view.seen.cell.hint.publish(self.layout.end_of(refusal.until), refusal.bound);
-        }
-        Proposal::Deny { wait_ns, quota: self.bounds[refusal.bound].quota, word: None }
-    }
-
-    /// A denial whose permits are added to the log. The wait is that of the same request
-    /// afterwards.
-    #[cold]
-    fn deny_and_count(&self, view: &View<'_, L>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
-        let grant = view.grant(request.cost, view.step);
-        self.tell(left, view, (!request.peeks).then_some(grant));
-        let (wait_ns, quota) = self.refused_for(view, grant);
-        // Once all that is remembered is of this step, another refusal adds nothing. So the position
-        // moves at one reading by no more than is remembered, and the word does not come back.
-        let newest = L::count_from(view, grant.stamp, self.remembered());
-        let cost = if request.peeks { 0 } else { request.cost.min(self.remembered() - newest) };
-        if cost == 0 {
-            // Nothing is swapped, so the slots belong to the word only if it still stands.
-            let denial = Proposal::Deny { wait_ns, quota, word: None };
-            return if view.seen.stands() { denial } else { Proposal::Lost };
-        }
-        Proposal::Deny { wait_ns, quota, word: Some(self.grant(view, Grant { cost, ..grant })) }
-    }
-
-    /// Writes the permits left of each quota, after a grant.
-    #[inline]
-    fn tell(&self, left: Option<&mut PerQuota>, view: &View<'_, L>, grant: Option<Grant>) {
-        if let Some(left) = left {
-            left.set(self.given().map(|bound| left_of(bound, view, grant)));
-        }
-    }
-
-    /// The wait of a request like this one after it was refused and counted, and the quota that
-    /// denies it for longest.
-    fn refused_for(&self, view: &View<'_, L>, grant: Grant) -> (u64, u8) {
-        let until = |bound: &Bound| view.back_after(grant, bound.limit + 1 - grant.cost) + bound.window;
-        let later = |last, bound| if until(bound) > until(last) { bound } else { last };
-        let last = self.bounds.iter().reduce(later).expect("a log has a bound");
-        (view.until(until(last)), last.quota)
-    }
-
-    /// The quota that denies the request for longest, and until when; `None` if it fits.
-    #[inline(always)]
-    fn refusal(&self, view: &View<'_, L>, cost: u32) -> Option<Refusal> {
-        if cost == 0 {
-            return None;
-        }
-        let behind = view.is_behind_reserved();
-        let mut refusal: Option<Refusal> = behind.then_some(Refusal { until: view.state.newest, bound: 0 });
-        for (number, bound) in self.bounds.iter().enumerate() {
-            let until = L::back(view, bound.limit + 1 - cost) + bound.window;
-            if until > view.passed && refusal.is_none_or(|other| other.until < until) {
-                refusal = Some(Refusal { until, bound: number });
-            }
-        }
-        refusal
-    }
-
-    /// The word with a grant, whose stamp is no earlier than the newest.
-    #[inline(always)]
-    fn grant(&self, view: &View<'_, L>, grant: Grant) -> Word {
-        let live_from = self.live_from(view.lasting(grant.stamp));
-        // A ring of all that is remembered takes the place of its oldest permits.
-        let is_longest = self.counts_refused() && view.ring.len() >= self.remembered() as usize;
-        let free_below = if is_longest { u64::MAX } else { live_from };
-        match L::continued(view, grant, live_from, free_below) {
-            Some(state) => L::pack(state),
-            None => self.grant_in_copy(view, grant, live_from),
-        }
-    }
-
-    /// Grants in a new ring, with the stamps that are live.
-    #[cold]
-    fn grant_in_copy(&self, view: &View<'_, L>, grant: Grant, live_from: u64) -> Word {
-        let Grant { cost, stamp, reserved } = grant;
-        let older = L::permits_from(view, live_from);
-        let mut dropped = 0;
-        if self.counts_refused() {
-            // As many as fit already: a limit may have been larger.
-            let most = self.remembered().max(view.state.run) as usize;
-            dropped = (older.len() + cost as usize).saturating_sub(most.max(view.ring.len()));
-        }
-        let state = LogState { newest: stamp, run: cost, reserved, ..LogState::default() };
-        let room = L::most_slots(self.most_live(), self.window());
-        L::pack(self.layout.copied(view.seen.cell.rings, state, older.skip(dropped), room))
-    }
-}
-
-/// The permits left of a quota, after a grant.
-fn left_of<L: Layout>(bound: Bound, view: &View<'_, L>, grant: Option<Grant>) -> Left {
-    let (cost, newest) = grant.map_or((0, view.state.newest), |grant| (grant.cost, grant.stamp));
-    let passed = view.passed.max(view.layout.begun(newest));
-    // Those that fit beside the grant decide; a log that counts refused requests may have more.
-    let live = cost + L::count_from(view, bound.live_from(passed), bound.limit - cost);
-    if live == 0 {
-        return Left::all(bound.limit);
-    }
-    let oldest = if live > cost { L::back(view, live - cost) } else { newest };
-    // The permits of the newest stamp may have been refunded.
-    let last = if cost > 0 { newest } else { L::back(view, 1) };
-    let next = oldest + bound.window;
-    let is_behind = grant.map_or(view.is_behind_reserved(), |grant| grant.reserved);
-    let (remaining, next) = match (is_behind, bound.limit - live) {
-        (true, 0) => (0, next.max(newest)),
-        (true, _) => (0, newest),
-        (false, remaining) => (remaining, next),
-    };
-    Left {
-        limit: bound.limit,
-        remaining,
-        next_after_ns: view.until(next),
-        reset_after_ns: view.until(last + bound.window),
-    }
-}
-
-/// Of so many numbers from 1 on, those for which it holds, if it holds for the first of them alone.
-fn bisect(most: u32, holds: impl Fn(u32) -> bool) -> u32 {
-    let (mut known, mut beyond) = (0, most + 1);
-    while beyond - known > 1 {
-        let middle = known + (beyond - known) / 2;
-        if holds(middle) { known = middle } else { beyond = middle }
-    }
-    known
 }
 
 #[cfg(test)]

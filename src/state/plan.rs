@@ -11,11 +11,11 @@ use super::account::bucket::Bucket;
 use super::account::calendar::CalendarWindow;
 use super::account::line::{Queue, WarmUp};
 use super::account::windows::{Counter, Window};
-use super::cell::{AtomicWord, Key, TIME_ZERO, Word};
+use super::cell::{Key, TIME_ZERO, Word};
 use super::concurrency::Concurrency;
 use super::log::steps::Steps;
 use super::log::{LogPlan, Permits};
-use super::request::{self, Algorithm, CellRef, Request, Seen};
+use super::request::{Algorithm, Request, Seen};
 use super::ring::Rings;
 use super::root::ARC;
 use crate::clock::nanos;
@@ -55,7 +55,6 @@ macro_rules! with_algorithm {
         }
     };
 }
-#[cfg(feature = "snapshot")]
 pub(super) use with_algorithm;
 
 impl Plan {
@@ -94,60 +93,6 @@ impl Plan {
         }
     }
 
-    /// The wait of a request that a hint denies, and the number of the quota. Saves the look at the
-    /// ring.
-    #[inline(always)]
-    pub(super) fn denied_by_hint(
-        &self,
-        seen: Seen<'_>,
-        request: Request,
-        left: Option<&mut PerQuota>,
-    ) -> Option<(u64, u8)> {
-        if (Request { enters: false, ..request }) != Request::acquire(1) {
-            return None;
-        }
-        match self {
-            Self::Log(log) => log.denied_by_hint(seen, left),
-            Self::QuantisedLog(log) => log.denied_by_hint(seen, left),
-            _ => None,
-        }
-    }
-
-    /// Decides a request on an open word, and swaps it. Writes the permits left to `left`. `None` if
-    /// another thread was faster.
-    #[inline(always)]
-    pub(super) fn decide(
-        &self,
-        CellRef { word, hint, rings }: CellRef<'_>,
-        old: Word,
-        now: u64,
-        cost: u32,
-        mut left: Option<&mut PerQuota>,
-    ) -> Option<FastDecision> {
-        // The bucket and the hints are compiled into each caller. The rest is in this crate, once.
-        match self {
-            Self::Bucket(bucket) if left.is_none() => request::decide(bucket, word, old, now, cost),
-            Self::Queue(queue) if left.is_none() => apart::queue(queue, word, old, now, cost),
-            Self::Window(window) if left.is_none() => apart::window(window, word, old, now, cost),
-            Self::Counter(counter) if left.is_none() => apart::counter(counter, word, old, now, cost),
-            Self::WarmUp(warm_up) if left.is_none() => apart::warm_up(warm_up, word, old, now, cost),
-            Self::Calendar(calendar) if left.is_none() => apart::calendar(calendar, word, old, now, cost),
-            _ => {
-                // Made where it is needed: what a call gets by reference is in memory.
-                let seen = || Seen { cell: CellRef { word, hint, rings }, word: old, now };
-                match self.denied_by_hint(seen(), Request::acquire(cost), left.as_deref_mut()) {
-                    Some((wait_ns, quota)) => Some(FastDecision::denied(wait_ns, quota)),
-                    None => self.decide_apart(seen(), cost, left),
-                }
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn decide_apart(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        (**self).decide(seen, cost, left)
-    }
-
     /// The rest of the block that is running, and its number.
     pub(super) fn block(&self, seen: Seen<'_>) -> Option<(u64, u8)> {
         if let Self::Blocks(blocks) = self { blocks.running(seen.word.state(), seen.now) } else { None }
@@ -178,29 +123,6 @@ impl Plan {
             | (Self::Concurrency(_) | Self::Blocks(_), _) => Word::NEW,
         }
     }
-}
-
-/// The decisions of accounts, each a function of its own that is called with registers alone. A function
-/// that is not generic is compiled once, and not in each crate that decides.
-mod apart {
-    use super::{AtomicWord, CalendarWindow, Counter, FastDecision, Queue, WarmUp, Window, Word, request};
-
-    macro_rules! apart {
-        ($($name:ident: $Account:ty),*) => { $(
-            #[inline(never)]
-            pub(super) fn $name(
-                account: &$Account,
-                word: &AtomicWord,
-                old: Word,
-                now: u64,
-                cost: u32,
-            ) -> Option<FastDecision> {
-                request::decide(account, word, old, now, cost)
-            }
-        )* };
-    }
-
-    apart!(queue: Queue, window: Window, counter: Counter, warm_up: WarmUp, calendar: CalendarWindow);
 }
 
 /// The algorithm of the plan.
@@ -319,18 +241,6 @@ impl Plans {
     pub(super) fn version(&self, quotas: &[Quota]) -> Arc<Version> {
         let there = self.versions().find(|version| *version.quotas == *quotas);
         there.map_or_else(|| Arc::new(Version::new(quotas, self.since_1970)), Arc::clone)
-    }
-
-    /// The version that is the key's own.
-    #[inline(always)]
-    pub(super) fn own_of(&self, key: Key) -> Option<&Arc<Version>> {
-        self.own.as_ref()?.get(&key)
-    }
-
-    /// The same, without code to unwind. There is always one.
-    #[inline(always)]
-    pub(super) fn get(&self, key: Key) -> Option<&Arc<Version>> {
-        self.own_of(key).or_else(|| self.all.get(key.group()))
     }
 
     /// The version for a key.

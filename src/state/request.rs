@@ -6,37 +6,24 @@ use super::ring::Rings;
 use crate::decision::{FastDecision, PerQuota};
 
 /// An algorithm, with the numbers of its quotas.
-pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
+pub(super) trait Algorithm: Send + Sync {
     /// Decides a request for at most as many permits as the least limit, on a word that was loaded
     /// before the clock was read, and that is not held; nor frozen, unless the request peeks. Writes
     /// the permits left after the answer to `left`.
     fn propose(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal;
 
-    /// Decides a request, and swaps the word. `None` if another thread was faster.
-    fn decide(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        self.decide_generally(seen, cost, left)
-    }
-
-    /// The same by a proposal.
-    fn decide_generally(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        let (decision, new, _) = self.propose(seen, Request::acquire(cost), left).answer()?;
-        // A lost swap gives no answer: the proposal follows from a word that has changed.
-        new.is_none_or(|new| seen.cell.word.swap(seen.word, new)).then_some(decision)
-    }
-
-    /// The same as `propose` for a key without permits. Its permits count as granted no earlier than `not_before`.
-    /// Waits are counted from the clock, and a request that need not wait has no delay.
-    fn propose_first(&self, seen: Seen<'_>, not_before: u64, request: Request, left: Option<&mut PerQuota>)
-    -> Proposal;
-
     /// The word after a refund of all but `kept` of `cost` permits with this mark, or of fewer, and
     /// the number of them. If none can be refunded, the word is the same, or `None` if another
     /// thread has changed it.
-    fn refund(&self, seen: Seen<'_>, cost: u32, kept: u32, mark: u128) -> Option<(Word, u32)>;
+    fn refund(&self, seen: Seen<'_>, cost: u32, kept: u32, mark: u128) -> Option<(Word, u32)>
+    where
+        Self: Sized;
 
     /// The word after a charge of so many permits, whether they fit or not. A key without permits
     /// is seen as [`first`](Self::first) says.
-    fn owe(&self, seen: Seen<'_>, cost: u32) -> Word;
+    fn owe(&self, seen: Seen<'_>, cost: u32) -> Word
+    where
+        Self: Sized;
 
     /// A key without permits, as its first charge sees it: its permits count as granted no earlier
     /// than `not_before`.
@@ -67,6 +54,42 @@ pub(super) trait Algorithm: core::fmt::Debug + Send + Sync {
     }
 }
 
+/// What all algorithms have in common is compiled once.
+impl dyn Algorithm + '_ {
+    /// Decides a request, and swaps the word. `None` if another thread was faster.
+    pub(super) fn decide(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+        let (decision, new, _) = self.propose(seen, Request::acquire(cost), left).answer()?;
+        // A lost swap gives no answer: the proposal follows from a word that has changed. An answer that
+        // changes no word holds as of the load.
+        let is_swapped = new.is_none_or(|new| new == seen.word || seen.cell.word.swap(seen.word, new));
+        is_swapped.then_some(decision)
+    }
+
+    /// The same as `propose` for a key without permits. Its permits count as granted no earlier than
+    /// `not_before`. Waits are counted from the clock, and a request that need not wait has no delay.
+    pub(super) fn propose_first(
+        &self,
+        seen: Seen<'_>,
+        not_before: u64,
+        request: Request,
+        mut left: Option<&mut PerQuota>,
+    ) -> Proposal {
+        let first = self.first(seen, not_before);
+        let lag = first.now - seen.now;
+        let proposal = self.propose(first, request, left.as_deref_mut());
+        if let Some(left) = left.filter(|_| lag > 0) {
+            left.change(|left| left.after(lag));
+        }
+        match proposal {
+            Proposal::Admit { word, mark, delay_ns } if delay_ns > 0 => {
+                Proposal::Admit { word, mark, delay_ns: delay_ns + lag }
+            }
+            Proposal::Deny { wait_ns, quota, word } => Proposal::Deny { wait_ns: wait_ns + lag, quota, word },
+            proposal => proposal,
+        }
+    }
+}
+
 /// An account has its whole state in the word.
 impl<A: Account> Algorithm for A {
     #[inline(always)]
@@ -92,27 +115,6 @@ impl<A: Account> Algorithm for A {
         proposal
     }
 
-    fn propose_first(
-        &self,
-        seen: Seen<'_>,
-        not_before: u64,
-        request: Request,
-        mut left: Option<&mut PerQuota>,
-    ) -> Proposal {
-        let lag = not_before.saturating_sub(seen.now);
-        let proposal = self.propose(self.first(seen, not_before), request, left.as_deref_mut());
-        if let Some(left) = left.filter(|_| lag > 0) {
-            left.change(|left| left.after(lag));
-        }
-        match proposal {
-            Proposal::Admit { word, mark, delay_ns } if delay_ns > 0 => {
-                Proposal::Admit { word, mark, delay_ns: delay_ns + lag }
-            }
-            Proposal::Deny { wait_ns, quota, word } => Proposal::Deny { wait_ns: wait_ns + lag, quota, word },
-            proposal => proposal,
-        }
-    }
-
     fn refund(&self, seen: Seen<'_>, cost: u32, kept: u32, mark: u128) -> Option<(Word, u32)> {
         let refunded = Account::refund(self, seen.word.state(), seen.now, mark, cost, kept);
         Some(refunded.map_or((seen.word, 0), |(state, permits)| (Word::of(state), permits)))
@@ -133,26 +135,6 @@ impl<A: Account> Algorithm for A {
     fn moved(&self, seen: Seen<'_>, under: &Self, _: &Rings) -> Word {
         let state = seen.word.state();
         Word::of(if self == under { state } else { under.converted(self, state, seen.now) })
-    }
-}
-
-/// The short way of an account: decides a request on an open word, and swaps it. `None` if another
-/// thread was faster.
-#[inline(always)]
-pub(super) fn decide<A: Account>(
-    account: &A,
-    cell: &AtomicWord,
-    word: Word,
-    now: u64,
-    cost: u32,
-) -> Option<FastDecision> {
-    match account.decide_open(word.state(), now, cost) {
-        // The state follows from this word. If it has changed, the state is not to be written.
-        Verdict::Admit { state, delay_ns } => {
-            cell.swap(word, Word::of(state)).then_some(FastDecision::admitted(delay_ns))
-        }
-        // Nothing is written: the account of an open word has begun.
-        Verdict::Deny { wait_ns, .. } => Some(FastDecision::denied(wait_ns, 0)),
     }
 }
 

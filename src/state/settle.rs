@@ -13,11 +13,12 @@
 //! counts from now on, in whatever life the key is: it takes no more than a swap, and the key gets
 //! a place if it has none.
 
-use super::arena::{Arena, Found};
-use super::cell::{Key, Word};
+use super::arena::Arena;
+use super::cell::{Found, Key, Word};
 use super::claims::Part;
 use super::places::Taken;
-use super::request::Seen;
+use super::plan::{Plan, with_algorithm};
+use super::request::{Algorithm, Seen};
 use super::root::Guard;
 use super::shard::{Context, Full, Seat, Shared, back_off, part};
 use super::table::{Refundable, Table};
@@ -54,6 +55,19 @@ enum Unsettled {
     Lost,
     /// There is no place for the key.
     Full,
+}
+
+/// Not by `dyn Algorithm`: a program that settles nothing has no code for it.
+impl Plan {
+    #[inline(never)]
+    fn refund(&self, seen: Seen<'_>, cost: u32, kept: u32, mark: u128) -> Option<(Word, u32)> {
+        with_algorithm!(self, algorithm => Algorithm::refund(algorithm, seen, cost, kept, mark))
+    }
+
+    #[inline(never)]
+    fn owe(&self, seen: Seen<'_>, cost: u32) -> Word {
+        with_algorithm!(self, algorithm => Algorithm::owe(algorithm, seen, cost))
+    }
 }
 
 impl<'a> Context<'a> {

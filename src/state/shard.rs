@@ -4,8 +4,8 @@ use core::ops::{Deref, Range};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::arena::{Arena, Found, Next, room_for};
-use super::cell::{AtomicWord, Cell, Hint, Key, Word, time_of};
+use super::arena::{Arena, Next, room_for};
+use super::cell::{AtomicWord, Cell, Found, Hint, Key, Word, time_of};
 use super::claims::{CellName, Cells, Claims, Part};
 use super::places::{Places, Taken};
 use super::plan::{Plans, Version};
@@ -21,7 +21,7 @@ mod rebuild;
 /// The keys of a shard.
 #[derive(Debug)]
 pub(crate) struct Shard {
-    root: Root<Arena>,
+    pub(super) root: Root<Arena>,
     /// The latest time of the keys without permits that rebuilds came across. The permits of a new or
     /// forgotten key count as granted no earlier (INV-FLOOR).
     floor: AtomicU64,
@@ -103,10 +103,13 @@ impl Seat<'_> {
     fn propose(&self, key: Key, request: Request, mut left: Option<&mut PerQuota>) -> Proposal {
         let plan = &self.version(key).plan;
         match self.vacant_until {
-            None => match plan.denied_by_hint(self.seen(), request, left.as_deref_mut()) {
-                Some((wait_ns, quota)) => Proposal::Deny { wait_ns, quota, word: None },
-                None => plan.propose(self.seen(), request, left),
-            },
+            None => {
+                let is_plain = Request { enters: false, ..request } == Request::acquire(1);
+                match if is_plain { plan.denied_by_hint(self.seen(), left.as_deref_mut()) } else { None } {
+                    Some((wait_ns, quota)) => Proposal::Deny { wait_ns, quota, word: None },
+                    None => plan.propose(self.seen(), request, left),
+                }
+            }
             Some(not_before) => plan.propose_first(self.seen(), not_before, request, left),
         }
     }
@@ -194,40 +197,6 @@ impl Shard {
     /// The versions that decide for the keys.
     pub(super) fn plans(&self) -> Arc<Plans> {
         Arc::clone(&self.root.load().plans)
-    }
-
-    /// The short way: decides a request of a key with permits by one attempt, and writes the permits
-    /// left to `left`. If the answer is `None`, nothing is charged, and the request goes the way of
-    /// [`prepare`](Context::prepare). Also returns whether a rebuild is due: the caller keeps up with
-    /// it afterwards, because that may freeze the word. `find` finds the key's cell.
-    #[inline(always)]
-    pub(super) fn decide(
-        &self,
-        key: Key,
-        cost: u32,
-        find: impl FnOnce(&Arena) -> Option<&Cell>,
-        now: impl FnOnce() -> u64,
-        left: Option<&mut PerQuota>,
-    ) -> (Option<FastDecision>, bool) {
-        let root = self.root.load();
-        // A new key needs a place and a cell first.
-        let Some(cell) = find(&root) else { return (None, false) };
-        let Some(version) = root.plans.get(key) else { return (None, false) };
-        // An algorithm decides no cost above the limit: no wait helps.
-        if cost > version.most {
-            return (None, false);
-        }
-        let word = cell.word.load();
-        // The key has no permits, or moves to another arena, or a joint claim is to be finished first.
-        if !word.is_open() {
-            return (None, false);
-        }
-        let decided = version.plan.decide(root.cell_ref(cell), word, now(), cost, left);
-        // Another thread swapped the word. The retry finds the key anew, because it may move.
-        if decided.is_none() {
-            back_off_once();
-        }
-        (decided, decided.is_some() && root.rings.are_due())
     }
 
     /// Bytes on the heap.
@@ -487,12 +456,6 @@ impl<'a> Context<'a> {
         }
         Err(earliest)
     }
-}
-
-#[cold]
-#[inline(never)]
-fn back_off_once() {
-    back_off(&mut 0);
 }
 
 /// Waits a little longer after each lost swap.

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::account::blocks::Blocks;
-use super::arena::Arena;
-use super::cell::{Cell, Key, MOST_SHARD_BITS, time_of};
+use super::cell::{Key, MOST_SHARD_BITS, time_of};
 use super::claims::{Claims, Part};
 use super::concurrency::Entry;
 use super::places::Places;
@@ -14,7 +13,6 @@ use super::plan::{Plan, Plans, Version};
 use super::request::Seen;
 use super::shard::{Charged, Context, Shard, Shared};
 use crate::clock::Clock;
-use crate::decision::{FastDecision, PerQuota};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::CachePadded;
@@ -37,7 +35,7 @@ pub(crate) const TOGETHER: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(super) shared: Shared,
-    shard_bits: u32,
+    pub(super) shard_bits: u32,
     /// The turn to change quotas. No decision takes it.
     turn: Mutex<()>,
     /// Where the next collection at the cap begins.
@@ -216,52 +214,6 @@ impl Table {
     /// The current quotas for a key.
     pub(crate) fn quotas_for(&self, fingerprint: Fingerprint) -> Arc<[Quota]> {
         self.version_for(fingerprint, |version| Arc::clone(&version.quotas))
-    }
-
-    /// Decides a request for at least one permit of a key that has some, and writes the permits left
-    /// to `left`. `None` if it takes [`acquire`](Self::acquire).
-    #[inline(always)]
-    pub(crate) fn decide(
-        &self,
-        fingerprint: Fingerprint,
-        cost: u32,
-        clock: &dyn Clock,
-        left: Option<&mut PerQuota>,
-    ) -> Option<FastDecision> {
-        let key = Key::of(fingerprint);
-        self.decide_in(self.shard(key), key, cost, |arena| arena.known(key), clock, left)
-    }
-
-    /// The same for the key of a table that has no other.
-    #[inline(always)]
-    pub(crate) fn decide_single(&self, cost: u32, clock: &dyn Clock) -> Option<FastDecision> {
-        let key = Key::of(THE_KEY);
-        self.decide_in(&self.shards()[0], key, cost, |arena| arena.first(key), clock, None)
-    }
-
-    #[inline(always)]
-    fn decide_in(
-        &self,
-        shard: &Shard,
-        key: Key,
-        cost: u32,
-        find: impl FnOnce(&Arena) -> Option<&Cell>,
-        clock: &dyn Clock,
-        left: Option<&mut PerQuota>,
-    ) -> Option<FastDecision> {
-        let (decided, is_due) = shard.decide(key, cost, find, || time_of(clock.now()), left);
-        if is_due {
-            self.keep_up(key, clock);
-        }
-        decided
-    }
-
-    /// Begins a rebuild of the key's shard if one is due, or helps with it. Its arguments stay in
-    /// registers.
-    #[cold]
-    #[inline(never)]
-    fn keep_up(&self, key: Key, clock: &dyn Clock) {
-        self.with(key, clock).keep_up(&self.shard(key).root());
     }
 
     #[cold]

@@ -240,7 +240,7 @@ fn a_debugger_comes_to_the_files_of_a_decision_in_the_order_of_the_page() {
     let steps =
         between(&page, "## Where to start reading", "## ").into_iter().filter_map(|line| line.split_once(". `src/"));
     let told: Vec<String> = steps.map(|(_, path)| format!("src/{}", path.split('`').next().unwrap())).collect();
-    assert!(told.len() > 15, "{told:?}");
+    assert!((5..=10).contains(&told.len()), "{told:?}");
     if Command::new("gdb").arg("--version").output().is_err() {
         return eprintln!("SKIPPED the order of the files of a decision: there is no gdb");
     }

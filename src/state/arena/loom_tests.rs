@@ -3,6 +3,7 @@
 use super::*;
 use crate::quota::Quota;
 use crate::state::cell::Word;
+use crate::state::cell::{Found, Key, PAGE, SEALED};
 use crate::sync::check_model;
 
 const KEY: Key = Key { tag: 7 };

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::*;
 use crate::clock::MockClock;
 use crate::fingerprint::Fingerprint;
-use crate::state::arena::PROBES;
+use crate::state::cell::PROBES;
 
 const KEYS: usize = 20_000;
 

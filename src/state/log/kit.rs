@@ -1,7 +1,7 @@
 //! A request on one word, for tests.
 
 #[cfg(not(tollgate_loom))]
-use super::plan::Plain;
+use super::Plain;
 use super::{LogPlan, LogState, Permits};
 use crate::decision::{Decision, PerQuota};
 use crate::quota::Quota;
@@ -35,7 +35,7 @@ impl LogPlan<Permits> {
         }
         #[cfg(not(tollgate_loom))]
         self.answers_alike(seen, cost);
-        Some(match Decision::from(Algorithm::decide(self, seen, cost, None)?) {
+        Some(match Decision::from(self.decide_shortly(seen, cost)?) {
             Decision::Admitted(admission) => {
                 assert!(admission.delay().is_zero());
                 Answer::Admitted { stamp: now.max(LogState::newest_in(word)), delay_ns: 0 }

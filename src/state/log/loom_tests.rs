@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::kit::{Answer, plan};
 use super::*;
 use crate::state::cell::{AtomicWord, Hint};
-use crate::state::request::CellRef;
+use crate::state::request::{Algorithm, CellRef};
 use crate::state::sync::Ordering;
 use crate::sync::check_model;
 

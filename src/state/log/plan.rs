@@ -1,7 +1,6 @@
 //! The quotas of a log, made ready to decide by.
 
 use crate::quota::Quota;
-use crate::state::cell::Word;
 
 /// Sliding window logs that one ring serves.
 #[derive(Debug)]
@@ -15,6 +14,9 @@ pub(in crate::state) struct LogPlan<L> {
     /// All quotas, in the given order.
     given: Box<[Bound]>,
     counts_refused: bool,
+    /// The most permits that a log remembers: reserved permits beside those that are live, or the
+    /// newest requests, refused or not. Decisions read half of them.
+    pub(super) remembered: u32,
 }
 
 /// One sliding window log.
@@ -44,32 +46,24 @@ pub(in crate::state) struct Refusal {
     pub(in crate::state) bound: usize,
 }
 
-/// The answer of the short way.
-pub(in crate::state) enum Plain {
-    /// The word after the grant, once the newest grant of the present word is spilled.
-    Granted(Word),
-    /// The time until which the request does not fit, if the word still stands.
-    Denied(u64),
-    /// The general way has to decide.
-    Unknown,
-}
-
 impl<L> LogPlan<L> {
     /// The plan of validated quotas, at least one. Their windows are so many steps.
     pub(super) fn of_quotas(layout: L, quotas: &[Quota], window: impl Fn(&Quota) -> u64) -> Self {
         let bound = |(quota, given): (u8, &Quota)| Bound { limit: given.limit(), window: window(given), quota };
         let given: Box<[Bound]> = (0..=u8::MAX).zip(quotas).map(bound).collect();
-        let mut bounds = given.to_vec();
-        // Of quotas with the same limit, the longest window implies the others.
-        bounds.sort_by_key(|bound| (core::cmp::Reverse(bound.limit), bound.window));
+        // They are few, and a sort of the standard library adds 7 KB to a program. Of equal ones the last
+        // is kept.
         let mut kept: Vec<Bound> = Vec::new();
-        for bound in bounds {
-            kept.retain(|wider| wider.window > bound.window);
-            kept.push(bound);
+        for bound in given.iter().rev() {
+            if kept.iter().all(|other| other.limit > bound.limit || other.window < bound.window) {
+                kept.retain(|other| other.limit < bound.limit || other.window > bound.window);
+                kept.insert(kept.partition_point(|other| other.limit > bound.limit), *bound);
+            }
         }
         let counts_refused = quotas.iter().any(Quota::is_counting_refused);
         let single = if let ([only], false) = (&*given, counts_refused) { Some(*only) } else { None };
-        Self { layout, bounds: kept.into(), single, given, counts_refused }
+        let most = given.iter().map(|bound| bound.limit).max().unwrap_or(0);
+        Self { layout, bounds: kept.into(), single, given, counts_refused, remembered: most.saturating_mul(2) }
     }
 
     /// Bytes on the heap.
@@ -94,13 +88,7 @@ impl<L> LogPlan<L> {
 
     /// The most live permits that a ring needs room for.
     pub(super) fn most_live(&self) -> u32 {
-        if self.counts_refused { self.remembered() } else { self.bounds[0].limit }
-    }
-
-    /// The most permits that a log remembers: reserved permits beside those that are live, or the
-    /// newest requests, refused or not. Decisions read half of them.
-    pub(super) fn remembered(&self) -> u32 {
-        self.given.iter().map(|bound| bound.limit).max().unwrap_or(0).saturating_mul(2)
+        if self.counts_refused { self.remembered } else { self.bounds[0].limit }
     }
 
     /// How long a permit is live, in steps.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::kit::{Answer, plan};
 use super::*;
 use crate::state::cell::{AtomicWord, Hint};
-use crate::state::request::{Algorithm, CellRef};
+use crate::state::request::{Algorithm, CellRef, Proposal, Request};
 
 mod packing;
 

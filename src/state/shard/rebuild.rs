@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::Context;
 use crate::quota::Quota;
-use crate::state::arena::{Arena, Found, LEAST_CELLS, LEAST_SLOTS, Next, PAGE};
-use crate::state::cell::{Cell, Key, Word};
+use crate::state::arena::{Arena, LEAST_CELLS, LEAST_SLOTS, Next};
+use crate::state::cell::{Cell, Found, Key, PAGE, Word};
 use crate::state::plan::Plans;
 use crate::state::request::Seen;
 use crate::state::sync::Ordering;

@@ -38,8 +38,8 @@ fn is_test(path: &Path) -> bool {
 
 fn loops_of_the_core() -> Vec<Loop> {
     let mut found = vec![];
-    let sources = ["src/state", "src/engine"].iter().flat_map(|part| files(&root().join(part), ".rs"));
-    for path in sources.chain(["src/state.rs", "src/engine.rs"].map(|file| root().join(file))) {
+    let sources = ["src/state", "src/engine", "src/modes"].iter().flat_map(|part| files(&root().join(part), ".rs"));
+    for path in sources.chain(["src/state.rs", "src/engine.rs", "src/modes.rs"].map(|file| root().join(file))) {
         let name = path.strip_prefix(root()).unwrap();
         if !is_test(name) {
             found.extend(loops_of(&read(&path)).into_iter().map(|function| (name.display().to_string(), function)));

@@ -194,7 +194,7 @@ fn a_key_that_a_lagging_clock_forgets_gets_no_earlier_stamp() {
     let mark = key.ask(&plan, TIME_ZERO + 45, 1).0.unwrap();
     let latest = plan.latest(key.word.load(), lagging);
     let first = Seen { cell: key.cell(), word: Word::NEW, now: lagging };
-    let proposal = plan.propose_first(first, latest, Request::acquire(1), None);
+    let proposal = (&plan as &dyn Algorithm).propose_first(first, latest, Request::acquire(1), None);
     assert!(matches!(proposal, Proposal::Admit { mark: again, .. } if again == mark), "{proposal:?}");
 }
 

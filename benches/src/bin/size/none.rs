@@ -1,0 +1,5 @@
+//! A program without a limiter, to compare with.
+
+fn main() {
+    println!("{}", std::env::args().count());
+}

@@ -3,6 +3,9 @@
 //! Three questions, three sources: *callgrind* counts how often each instruction of a decision was
 //! executed; *objdump* knows which of them are locked; *lackey* traces every store with its
 //! address.
+//!
+//! `gungraun` has no lackey, and the sum that it would count is in the profile that tells the locked
+//! instructions: a second run of each path, by a runner that is built from 152 packages.
 
 use std::collections::{HashMap, HashSet};
 use std::process::Command;

@@ -21,6 +21,7 @@ tollgate_requests_total{result="unlimited"} 0
 tollgate_requests_total{result="overruled"} 0
 tollgate_requests_total{result="uncounted"} 0
 tollgate_requests_total{result="quota"} 2
+tollgate_requests_total{result="in_flight"} 0
 tollgate_requests_total{result="penalty"} 0
 tollgate_requests_total{result="key_cap"} 0
 tollgate_requests_total{result="deny_list"} 0

@@ -41,6 +41,7 @@ pub(crate) enum Trouble {
     /// No request in flight has the token.
     NotInFlight,
     /// The store did not say whether a request in flight has the token.
+    #[cfg(feature = "redis")]
     StoreAway,
     /// The bodies that come on the connection take all of its room.
     NoRoom,
@@ -60,7 +61,9 @@ impl Trouble {
             Self::NotInFlight => StatusCode::GONE,
             Self::GrpcVersion => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
             Self::Misdirected => StatusCode::MISDIRECTED_REQUEST,
-            Self::NoRoom | Self::TooManyConnections | Self::StoreAway => StatusCode::SERVICE_UNAVAILABLE,
+            #[cfg(feature = "redis")]
+            Self::StoreAway => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoRoom | Self::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -91,6 +94,7 @@ impl Trouble {
             Self::NotInFlight => {
                 "No request in flight has this token: it is released, or its time is over, or none had it.".to_owned()
             }
+            #[cfg(feature = "redis")]
             Self::StoreAway => "The store did not answer. Release the token again.".to_owned(),
             Self::NoRoom => "The bodies that come on this connection are too many or too long.".to_owned(),
             Self::TooManyConnections => "There are too many connections. Close those that are idle.".to_owned(),

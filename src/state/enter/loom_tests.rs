@@ -116,3 +116,19 @@ fn loom_enter_no_request_is_lost_in_a_rebuild() {
         assert_eq!([A, 2, 3].map(|number| model.left(number).unwrap_or(2)), [2; 3]);
     });
 }
+
+/// Three requests of a key leave at once: those that lose their swap leave all the same.
+#[test]
+fn loom_enter_all_that_leave_at_once_have_left() {
+    check_model(&bounded(3), || {
+        let model = Model::new(3);
+        let [first, others @ ..] = [(); 3].map(|()| model.enter(A).expect("there is room"));
+        let threads = others.map(|entry| {
+            let model = Arc::clone(&model);
+            loom::thread::spawn(move || model.leave(&entry))
+        });
+        model.leave(&first);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(model.left(A), Some(3));
+    });
+}

@@ -59,6 +59,22 @@ fn a_status_by_a_hint_of_a_later_word_is_of_one_instant() {
     assert_eq!(status.reset_after().checked_sub(status.next_after()), Some(Duration::from_nanos(5)), "{status:?}");
 }
 
+/// A hint is for one permit. More are free later.
+#[test]
+fn a_request_for_more_is_not_told_the_wait_of_a_hint() {
+    const SECOND: Duration = Duration::from_secs(1);
+    for of in [Quota::new(3, 60 * SECOND), Quota::quantised_log(3, 60 * SECOND, SECOND)] {
+        let clock = MockClock::new();
+        let limiter = Limiter::<str>::builder(of).clock(clock.clone()).build().unwrap();
+        for _ in 0..3 {
+            assert!(limiter.try_acquire("alice").is_admitted());
+            clock.advance(10 * SECOND);
+        }
+        let wait = |cost: u32| limiter.try_acquire_n("alice", cost).unwrap().retry_after();
+        assert_eq!([1, 2, 3].map(wait), [30, 40, 50].map(|seconds| Some(seconds * SECOND)));
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Look,

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use redis::Value;
+use redis::{Cmd, Value};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tollgate::{Admission, Algorithm, AtKeyCap, Decision, Denial, Quota, QuotaStatus, Status, format_duration};
@@ -397,14 +397,18 @@ impl Engine {
         in_task(async move {
             let mut command = redis::cmd("UNLINK");
             command.arg(engine.dimensions[dimension].names.name(key));
-            let again = command.clone();
-            let value = engine.store.inner.link.send(&command, || again).await;
-            let value = value.map_err(|error| engine.told(&[], error, true))?;
+            let value = engine.send(&command).await?;
             engine.cache.clear();
             engine.leases.remove(key);
             Ok(matches!(value, Value::Int(1..)))
         })
         .await
+    }
+
+    /// Sends a command that changes a key, and that is no script.
+    pub(crate) async fn send(&self, command: &Cmd) -> Result<Value, StoreError> {
+        let value = self.store.inner.link.send(command, || command.clone()).await;
+        value.map_err(|error| self.told(&[], error, true))
     }
 
     /// The arguments of the script. `times` is what a receipt that is settled has cost in fact.
@@ -439,7 +443,7 @@ impl Engine {
     }
 
     /// The error of a call that would charge, or not.
-    pub(crate) fn told(&self, asked: &[Asked], error: CallError, charges: bool) -> StoreError {
+    fn told(&self, asked: &[Asked], error: CallError, charges: bool) -> StoreError {
         let words = match error {
             CallError::Unavailable(error) if charges => return error.into(),
             CallError::Unavailable(error) => return Unavailable::not_charged(error.cause()).into(),

@@ -71,7 +71,8 @@ impl Engine {
 
     /// Ends the request of a token: whether it was in flight.
     pub(crate) async fn release(self: &Arc<Self>, token: &str) -> Result<bool, StoreError> {
-        let is_known = |entry: &Entry| entry.keys.iter().all(|&(place, _)| place < self.dimensions.len());
+        let counts = |&(place, _): &Asked| self.dimensions.get(place).is_some_and(|it| it.counts_requests);
+        let is_known = |entry: &Entry| !entry.keys.is_empty() && entry.keys.iter().all(counts);
         let Some(entry) = Entry::from_token(token).filter(is_known) else { return Ok(false) };
         in_task(Arc::clone(self).leave(entry)).await
     }
@@ -93,7 +94,9 @@ impl Engine {
             }
         }
         match left {
-            Ok(_) => self.counters.released.add(),
+            Ok(true) => self.counters.released.add(),
+            // It was over before.
+            Ok(false) => {}
             Err(_) => self.counters.unreleased.add(),
         }
         left
@@ -103,9 +106,7 @@ impl Engine {
         let [high, low] = halves(number);
         let mut command = redis::cmd("ZREM");
         command.arg(self.dimensions[place].names.name(key)).arg(format!("{high}:{low}"));
-        let again = command.clone();
-        let value = self.store.inner.link.send(&command, || again).await;
-        match value.map_err(|error| self.told(&[], error, true))? {
+        match self.send(&command).await? {
             Value::Int(number) => Ok(number > 0),
             _ => Err(protocol(true)),
         }

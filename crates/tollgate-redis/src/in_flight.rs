@@ -189,6 +189,9 @@ impl Entry {
     const LONGEST: usize = 32 + 8 * 40;
 
     pub(crate) fn from_token(token: &str) -> Option<Self> {
+        if token.len() > Self::LONGEST {
+            return None;
+        }
         let number = |text: &str| u128::from_str_radix(text, 16).ok();
         let mut parts = token.split('-');
         let mut entry = Self { number: number(parts.next()?)?, keys: vec![] };
@@ -196,7 +199,7 @@ impl Entry {
             entry.keys.push((place.parse().ok()?, KeyDigest(number(parts.next()?)?)));
         }
         // In no other way than it was written.
-        (token.len() <= Self::LONGEST && entry.to_string() == token).then_some(entry)
+        (entry.to_string() == token).then_some(entry)
     }
 }
 

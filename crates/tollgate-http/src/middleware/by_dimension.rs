@@ -148,7 +148,6 @@ impl<L, V: FieldValue> Limits<L, V> {
     {
         let request = Request { cost, refundable: false, kind: Kind::Enters, tell: Tell::All };
         let (bytes, tiers) = bytes_and_tiers(keys);
-        let bytes: Vec<Option<&[u8]>> = bytes.iter().map(Option::as_deref).collect();
         let (verdict, in_flight) = ask(limiter, &bytes, &tiers, request).await;
         (ByDimension { verdict, prepared: Some(self.prepared(keys)) }, in_flight)
     }

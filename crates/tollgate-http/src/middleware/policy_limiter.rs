@@ -28,12 +28,10 @@ where
     }
 
     fn later(&self, keys: &K, request: Request) -> Option<Later> {
-        let limiter = self.on_store()?;
-        let limiter = Arc::clone(limiter);
+        let limiter = Arc::clone(self.on_store()?);
         let (bytes, tiers) = bytes_and_tiers(keys);
         let decision = async move {
-            let keys: Vec<Option<&[u8]>> = bytes.iter().map(Option::as_deref).collect();
-            let (verdict, in_flight) = ask(&limiter, &keys, &tiers, request).await;
+            let (verdict, in_flight) = ask(&limiter, &bytes, &tiers, request).await;
             match verdict {
                 Verdict::Admitted(granted) => {
                     Verdict::Admitted(Granted { in_flight: in_flight.map(RequestInFlight::new), ..granted })
@@ -97,13 +95,14 @@ pub(crate) fn bytes_and_tiers(keys: &impl StoreKeys) -> (Vec<Option<Vec<u8>>>, V
 /// Decides on a store. An admitted request that enters is in flight until the guard is dropped.
 pub(crate) async fn ask(
     limiter: &RedisJointLimiter,
-    keys: &[Option<&[u8]>],
+    bytes: &[Option<Vec<u8>>],
     tiers: &[Option<usize>],
     request: Request,
 ) -> (Verdict, Option<InFlight>) {
+    let keys: Vec<Option<&[u8]>> = bytes.iter().map(Option::as_deref).collect();
     let decided = match request.kind {
-        Kind::Enters => limiter.enter_in(keys, tiers, request.cost).await,
-        kind => limiter.decide_in(keys, tiers, request.cost, kind == Kind::Peek).await,
+        Kind::Enters => limiter.enter_in(&keys, tiers, request.cost).await,
+        kind => limiter.decide_in(&keys, tiers, request.cost, kind == Kind::Peek).await,
     };
     let decided = match decided {
         Ok(decided) => decided,

@@ -14,3 +14,12 @@ fn receipt(decided: tollgate_redis::Decided<tollgate::Decision>) -> tollgate_red
     assert!(decided.is_admitted(), "{decided:?}");
     decided.into_receipt()
 }
+
+/// Waits until it is so.
+async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !is_so().await {
+        assert!(std::time::Instant::now() < end, "{what}");
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+}

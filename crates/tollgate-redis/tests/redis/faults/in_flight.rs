@@ -1,22 +1,14 @@
 //! Requests in flight on a line that is cut, and while the store is away.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate_redis::{Cause, DecidedBy, OnFailure, RedisLimiter, Store};
 
 use super::{KEY, cause};
 use crate::faults::proxy::{Line, play};
+use crate::until;
 use tollgate_kit::redis::{Server, ask, patient, runtime, secret};
-
-/// Waits until it is so.
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while !is_so().await {
-        assert!(Instant::now() < end, "{what}");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-}
 
 #[test]
 fn a_request_whose_answer_is_lost_leaves_by_itself() {

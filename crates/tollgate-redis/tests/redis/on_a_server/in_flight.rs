@@ -1,10 +1,11 @@
 //! Requests in flight on a real server: who counts, for how long, and how they leave.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tollgate::{Decision, DenialReason, Quota};
 use tollgate_redis::{Decided, InFlight, RedisJointLimiter, RedisLimiter, StoreError};
 
+use crate::until;
 use tollgate_kit::redis::{START, Server, ask, runtime};
 
 const KEY: &str = "alice";
@@ -16,15 +17,6 @@ fn guard(decided: Decided<Decision>) -> InFlight {
     let (in_flight, _) = decided.enter();
     assert!(in_flight.counts());
     in_flight
-}
-
-/// Waits until so many requests have left.
-async fn until_released(limiter: &RedisLimiter, requests: u64) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while limiter.counts().released < requests {
-        assert!(Instant::now() < until, "{:?}", limiter.counts());
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
 }
 
 #[test]
@@ -49,14 +41,14 @@ fn a_place_is_taken_on_all_nodes_until_its_guard_is_dropped() {
         assert!(one.try_enter("bob").await.unwrap().is_admitted());
         // Guards go anywhere.
         std::thread::spawn(move || drop(second)).join().unwrap();
-        until_released(&other, 1).await;
+        until("it has left", async || other.counts().released == 1).await;
         for _ in 0..3 {
             assert!(one.try_acquire(KEY).await.unwrap().is_admitted());
         }
         guard(one.try_enter(KEY).await.unwrap()).leave().await.unwrap();
         // A decision that is dropped was a request that is over.
         drop(one.try_enter(KEY).await.unwrap());
-        until_released(&one, 3).await;
+        until("all have left", async || one.counts().released == 3).await;
         assert_eq!(one.peek(KEY, 1).await.unwrap().remaining(), 1);
         assert_eq!(one.counts().unreleased + other.counts().unreleased, 0);
     });
@@ -120,9 +112,12 @@ fn a_token_is_released_once_by_any_process() {
         let (in_flight, _) = web.try_enter(&keys).await.unwrap().enter();
         let token = in_flight.into_token().unwrap();
         assert!(web.try_enter(&keys).await.unwrap().is_denied());
-        for other in ["", "7", &token[..32], &format!("{token}-9-{:032x}", 7)] {
+        // A key of permits has no requests in flight.
+        let of_rate = format!("{}-0-{}", &token[..32], web.digest(0, "alice"));
+        for other in ["", "7", &token[..32], &format!("{token}-9-{:032x}", 7), &of_rate] {
             assert!(!worker.release(other).await.unwrap(), "{other}");
         }
+        assert_eq!((worker.counts().released, worker.counts().unreleased), (0, 0));
         assert!(web.try_enter(&keys).await.unwrap().is_denied());
         assert_eq!([worker.release(&token).await.unwrap(), web.release(&token).await.unwrap()], [true, false]);
         // In both dimensions.
@@ -157,11 +152,7 @@ fn a_request_that_is_denied_by_one_dimension_takes_nothing_in_the_others() {
         let denied = limiter.try_enter_n(&keys, 1).await.unwrap().into_result().unwrap_err();
         assert_eq!((denied.reason(), denied.dimension()), (DenialReason::InFlight, 0));
         drop((first, second));
-        let until = Instant::now() + Duration::from_secs(30);
-        while limiter.counts().released < 2 {
-            assert!(Instant::now() < until, "{:?}", limiter.counts());
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until("both have left", async || limiter.counts().released == 2).await;
         let (_third, _) = limiter.try_enter_n(&keys, 1).await.unwrap().enter();
         // The charge is settled on its own.
         assert_eq!(limiter.settle(estimated, 2).await.unwrap(), 2);

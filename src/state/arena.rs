@@ -29,7 +29,7 @@ use core::ops::Deref;
 use std::sync::Arc;
 
 use super::cell::{Cell, CellTable, sized};
-use super::plan::Plans;
+use super::plan::{Plans, Version, share};
 use super::request::CellRef;
 use super::ring::Rings;
 use super::root::{ARC, Root};
@@ -54,6 +54,8 @@ pub(super) struct Arena {
     pub(super) number: u64,
     /// The quotas of its keys. Keys are copied to another arena to change them.
     pub(super) plans: Arc<Plans>,
+    /// The version of all keys, if they have the same.
+    pub(super) common: Option<Arc<Version>>,
     pub(super) cells: CellTable,
     pub(super) rings: Rings,
     next: Root<Next>,
@@ -70,6 +72,7 @@ impl Arena {
         let pages = cells.pages().len();
         Arc::new(Self {
             number,
+            common: plans.common().cloned(),
             plans,
             cells,
             rings: Rings::with_room(slots),
@@ -136,6 +139,7 @@ impl Arena {
             + self.cells.bytes()
             + size_of_val(&*self.swept)
             + self.plans.bytes() / Arc::strong_count(&self.plans)
+            + (self.common.as_ref().map_or(0, share) >> 10)
             + self.rings.bytes()
     }
 }

@@ -82,12 +82,13 @@ impl Key {
         (self.tag & GROUP) as usize
     }
 
-    /// The index, of so many cells, at which the search for it begins.
+    /// Where the search for it begins: a page, of so many, and a cell of that.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the product is less than the number of cells")]
-    pub(super) fn home(self, cells: usize) -> usize {
+    #[expect(clippy::cast_possible_truncation, reason = "the halves of the product are a page and a part of one")]
+    fn home(self, pages: usize) -> (usize, usize) {
         // The keys of a shard have the highest bits in common.
-        ((u128::from(self.tag << MOST_SHARD_BITS) * cells as u128) >> 64) as usize
+        let product = u128::from(self.tag << MOST_SHARD_BITS) * pages as u128;
+        ((product >> 64) as usize, (product as u64 >> (u64::BITS - PAGE.ilog2())) as usize)
     }
 
     /// The number of its shard, of `1 << bits`.
@@ -168,20 +169,38 @@ impl CellTable {
     /// The cell at an index, unless no cell near it was ever used.
     #[inline]
     pub(super) fn allocated(&self, index: usize) -> Option<&Cell> {
-        // Each index has a page. A look that can't panic needs no code to unwind.
-        Some(&self.pages.get(index / PAGE)?.get()?[index % PAGE])
+        self.allocated_in(index / PAGE, index % PAGE)
+    }
+
+    #[inline]
+    fn allocated_in(&self, page: usize, within: usize) -> Option<&Cell> {
+        // There is such a cell. A look that can't panic needs no code to unwind.
+        self.pages.get(page)?.get()?.get(within)
+    }
+
+    /// The index at which the search for a key begins.
+    pub(super) fn home(&self, key: Key) -> usize {
+        let (page, within) = key.home(self.pages.len());
+        page * PAGE + within
+    }
+
+    /// The cell at which the search for a key begins.
+    #[inline]
+    fn likely_cell(&self, key: Key) -> Option<&Cell> {
+        let (page, within) = key.home(self.pages.len());
+        self.allocated_in(page, within)
     }
 
     /// Reads the tag of the cell that the key probably has.
     #[inline]
     pub(super) fn likely(&self, key: Key) -> u64 {
-        self.allocated(key.home(self.len())).map_or(0, |cell| cell.tag.load(Ordering::Relaxed))
+        self.likely_cell(key).map_or(0, |cell| cell.tag.load(Ordering::Relaxed))
     }
 
     /// Looks for the key.
     #[inline]
     pub(super) fn find(&self, key: Key) -> Found<'_> {
-        let mut index = key.home(self.len());
+        let mut index = self.home(key);
         for _ in 0..self.len() {
             #[cfg(all(test, not(tollgate_loom)))]
             PROBES.set(PROBES.get() + 1);
@@ -201,7 +220,7 @@ impl CellTable {
     #[inline(always)]
     pub(super) fn known(&self, key: Key) -> Option<&Cell> {
         // Most keys are where their search begins.
-        let cell = self.allocated(key.home(self.len()))?;
+        let cell = self.likely_cell(key)?;
         if cell.tag.load(Ordering::Acquire) == key.tag { Some(cell) } else { self.known_further(key) }
     }
 
@@ -210,10 +229,10 @@ impl CellTable {
         if let Found::Cell(_, cell) = self.find(key) { Some(cell) } else { None }
     }
 
-    /// The first cell, if it is that of the key.
+    /// The cell of the key of a table that has no other. If the key is not here yet, the word is new.
     #[inline(always)]
-    pub(super) fn first(&self, key: Key) -> Option<&Cell> {
-        self.allocated(0).filter(|cell| cell.tag.load(Ordering::Acquire) == key.tag)
+    pub(super) fn first(&self) -> Option<&Cell> {
+        self.allocated(0)
     }
 
     /// Takes the end of a probe sequence for the key. Returns whether it was still empty.

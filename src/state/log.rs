@@ -315,10 +315,14 @@ impl LogPlan<Permits> {
 }
 
 impl<L: Layout> LogPlan<L> {
-    /// The wait of a request for one permit that a hint denies, and the number of the quota. If there
-    /// are several, or the newest permit was refunded, the ring tells which permits are left of each.
+    /// The wait of a request that a hint denies, and the number of the quota. If there are several, or
+    /// the newest permit was refunded, the ring tells which permits are left of each.
     #[inline(always)]
-    pub(super) fn denied_by_hint(&self, seen: Seen<'_>, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
+    pub(super) fn denied_by_hint(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
+        // One permit may be free before there are more.
+        if cost != 1 {
+            return None;
+        }
         // The word was loaded before.
         let newest = LogState::newest_in(seen.word);
         let (until, bound) = seen.cell.hint.later_than(seen.now.max(self.layout.end_of(newest)))?;

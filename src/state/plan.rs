@@ -208,6 +208,12 @@ impl Version {
     }
 }
 
+/// The share of one of those that have a version in its bytes, in 1024ths of a byte: it is often some
+/// bytes and a half, and there is one for each key.
+pub(super) fn share(version: &Arc<Version>) -> usize {
+    (version.bytes() << 10) / Arc::strong_count(version)
+}
+
 /// The bytes on the heap of a map with so many entries: a power of two of them, seven eighths of
 /// which are its capacity, and a byte of control each.
 fn bytes_of_map<K, V, S>(map: &HashMap<K, V, S>) -> usize {
@@ -227,8 +233,6 @@ impl Plans {
     /// Bytes on the heap, with its own and those of its `Arc`, and its share of each version.
     pub(super) fn bytes(&self) -> usize {
         let own = self.own.as_ref().map_or(0, |own| size_of_val(&**own) + bytes_of_map(own));
-        // In 1024ths of a byte: a share is often some bytes and a half, and there is one for each key.
-        let share = |version: &Arc<Version>| (version.bytes() << 10) / Arc::strong_count(version);
         let versions = self.versions().map(share).sum::<usize>() >> 10;
         ARC + size_of_val(self) + size_of_val(&*self.all) + own + versions
     }
@@ -241,6 +245,11 @@ impl Plans {
     pub(super) fn version(&self, quotas: &[Quota]) -> Arc<Version> {
         let there = self.versions().find(|version| *version.quotas == *quotas);
         there.map_or_else(|| Arc::new(Version::new(quotas, self.since_1970)), Arc::clone)
+    }
+
+    /// The version of all keys, if they have the same.
+    pub(super) fn common(&self) -> Option<&Arc<Version>> {
+        if let ([common], None) = (&*self.all, &self.own) { Some(common) } else { None }
     }
 
     /// The version for a key.

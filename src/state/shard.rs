@@ -104,8 +104,9 @@ impl Seat<'_> {
         let plan = &self.version(key).plan;
         match self.vacant_until {
             None => {
-                let is_plain = Request { enters: false, ..request } == Request::acquire(1);
-                match if is_plain { plan.denied_by_hint(self.seen(), left.as_deref_mut()) } else { None } {
+                let cost = request.cost;
+                let is_plain = Request { enters: false, ..request } == Request::acquire(cost);
+                match if is_plain { plan.denied_by_hint(self.seen(), cost, left.as_deref_mut()) } else { None } {
                     Some((wait_ns, quota)) => Proposal::Deny { wait_ns, quota, word: None },
                     None => plan.propose(self.seen(), request, left),
                 }

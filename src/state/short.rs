@@ -7,14 +7,11 @@
 
 use std::sync::Arc;
 
-use super::account::calendar::CalendarWindow;
-use super::account::line::{Queue, WarmUp};
-use super::account::windows::{Counter, Window};
 use super::account::{Account, Verdict};
 use super::arena::Arena;
 use super::cell::{AtomicWord, Cell, Key, Word, time_of};
 use super::plan::{Plan, Plans, Version};
-use super::request::{CellRef, Seen};
+use super::request::Seen;
 use super::shard::{Shard, back_off};
 use super::table::{THE_KEY, Table};
 use crate::clock::Clock;
@@ -34,38 +31,47 @@ impl Table {
     ) -> Option<FastDecision> {
         let key = Key::of(fingerprint);
         let shard = &self.shared.shards.get(key.shard(self.shard_bits))?.0;
-        self.decide_in(shard, key, cost, |arena| arena.cells.known(key), clock, left)
+        self.decide_in(shard, fingerprint, cost, |arena| arena.cells.known(key), clock, left)
     }
 
     /// The same for the key of a table that has no other.
     #[inline(always)]
     pub(crate) fn decide_single(&self, cost: u32, clock: &dyn Clock) -> Option<FastDecision> {
-        let (key, shard) = (Key::of(THE_KEY), &self.shared.shards.first()?.0);
-        self.decide_in(shard, key, cost, |arena| arena.cells.first(key), clock, None)
+        let shard = &self.shared.shards.first()?.0;
+        self.decide_in(shard, THE_KEY, cost, |arena| arena.cells.first(), clock, None)
     }
 
     #[inline(always)]
     fn decide_in(
         &self,
         shard: &Shard,
-        key: Key,
+        fingerprint: Fingerprint,
         cost: u32,
         find: impl FnOnce(&Arena) -> Option<&Cell>,
         clock: &dyn Clock,
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
-        let (decided, is_due) = shard.decide(key, cost, find, || time_of(clock.now()), left);
+        let now = || time_of(clock.now());
+        let (decided, is_due) =
+            shard.decide(Key::of(fingerprint), cost, find, now, left, || self.shard_again(fingerprint));
         if is_due {
-            self.keep_up(key, clock);
+            self.keep_up(fingerprint, clock);
         }
         decided
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn shard_again(&self, fingerprint: Fingerprint) -> &Shard {
+        self.shard(Key::of(fingerprint))
     }
 
     /// Begins a rebuild of the key's shard if one is due, or helps with it. Its arguments stay in
     /// registers.
     #[cold]
     #[inline(never)]
-    fn keep_up(&self, key: Key, clock: &dyn Clock) {
+    fn keep_up(&self, fingerprint: Fingerprint, clock: &dyn Clock) {
+        let key = Key::of(fingerprint);
         self.with(key, clock).keep_up(&self.shard(key).root());
     }
 }
@@ -73,36 +79,55 @@ impl Table {
 impl Shard {
     /// Decides a request by one attempt, and writes the permits left to `left`. If the answer is `None`,
     /// nothing is charged. Also returns whether a rebuild is due: the caller keeps up with it
-    /// afterwards, because that may freeze the word. `find` finds the key's cell.
+    /// afterwards, because that may freeze the word. `find` finds the key's cell, and `again` this
+    /// shard, if it is needed again. That is seldom, so it is in no register until then.
     #[inline(always)]
-    pub(super) fn decide(
-        &self,
+    pub(super) fn decide<'a>(
+        &'a self,
         key: Key,
         cost: u32,
         find: impl FnOnce(&Arena) -> Option<&Cell>,
         now: impl FnOnce() -> u64,
         left: Option<&mut PerQuota>,
+        again: impl FnOnce() -> &'a Self,
     ) -> (Option<FastDecision>, bool) {
         let root = self.root.load();
+        let decided = root.decide(key, cost, find, now, left);
+        let is_due = decided.is_some() && root.rings.are_due();
+        // Not by a drop, which is a call.
+        root.end(|| &again().root);
+        (decided, is_due)
+    }
+}
+
+impl Arena {
+    #[inline(always)]
+    fn decide(
+        &self,
+        key: Key,
+        cost: u32,
+        find: impl FnOnce(&Self) -> Option<&Cell>,
+        now: impl FnOnce() -> u64,
+        left: Option<&mut PerQuota>,
+    ) -> Option<FastDecision> {
         // A new key needs a place and a cell first.
-        let Some(cell) = find(&root) else { return (None, false) };
-        let Some(version) = root.plans.get(key) else { return (None, false) };
-        // An algorithm decides no cost above the limit: no wait helps.
-        if cost > version.most {
-            return (None, false);
+        let cell = find(self)?;
+        let version = if let Some(common) = &self.common { common } else { self.plans.get(key)? };
+        // An algorithm decides no cost above the limit: no wait helps. One permit is above none.
+        if cost > 1 && cost > version.most {
+            return None;
         }
         let word = cell.word.load();
         // The key has no permits, or moves to another arena, or a joint claim is to be finished first.
         if !word.is_open() {
-            return (None, false);
+            return None;
         }
-        let cell = CellRef { word: &cell.word, hint: &cell.hint, rings: &root.rings };
-        let decided = version.plan.decide(cell, word, now(), cost, left);
+        let decided = version.plan.decide(self, cell, word, now(), cost, left);
         // Another thread swapped the word. The retry finds the key anew, because it may move.
         if decided.is_none() {
             back_off_once();
         }
-        (decided, decided.is_some() && root.rings.are_due())
+        decided
     }
 }
 
@@ -132,51 +157,63 @@ impl Plan {
     #[inline(always)]
     fn decide(
         &self,
-        cell: CellRef<'_>,
+        arena: &Arena,
+        cell: &Cell,
         word: Word,
         now: u64,
         cost: u32,
-        mut left: Option<&mut PerQuota>,
+        left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
-        // The bucket and the hints are compiled into each caller. The rest is in this crate, once.
-        match self {
-            Self::Bucket(bucket) if left.is_none() => decide(bucket, cell.word, word, now, cost),
-            Self::Queue(queue) if left.is_none() => apart::queue(queue, cell.word, word, now, cost),
-            Self::Window(window) if left.is_none() => apart::window(window, cell.word, word, now, cost),
-            Self::Counter(counter) if left.is_none() => apart::counter(counter, cell.word, word, now, cost),
-            Self::WarmUp(warm_up) if left.is_none() => apart::warm_up(warm_up, cell.word, word, now, cost),
-            Self::Calendar(calendar) if left.is_none() => apart::calendar(calendar, cell.word, word, now, cost),
-            _ => {
-                // Made where it is needed: what a call gets by reference is in memory.
-                let seen = || Seen { cell, word, now };
-                let hint = if cost == 1 { self.denied_by_hint(seen(), left.as_deref_mut()) } else { None };
-                match (hint, self) {
-                    (Some((wait_ns, quota)), _) => Some(FastDecision::denied(wait_ns, quota)),
-                    (None, Self::Log(log)) if left.is_none() => log.decide_shortly(seen(), cost),
-                    (None, Self::Log(log)) => log.decide_generally(seen(), cost, left),
-                    (None, Self::QuantisedLog(log)) => log.decide_generally(seen(), cost, left),
-                    (None, _) => self.decide_apart(seen(), cost, left),
-                }
+        // Made where it is needed: what a call gets by reference is in memory.
+        let seen = || Seen { cell: arena.cell_ref(cell), word, now };
+        // The bucket and the way to a log are compiled into each caller. The rest is in this crate, once.
+        match (self, &left) {
+            (Self::Bucket(bucket), None) => decide(bucket, &cell.word, word, now, cost),
+            (Self::Log(log), None) => match log.denied_by_hint(seen(), cost, None) {
+                Some((wait_ns, quota)) => Some(FastDecision::denied(wait_ns, quota)),
+                None => log.decide_shortly(seen(), cost),
+            },
+            (Self::Queue(_) | Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_), None) => {
+                self.decide_account(&cell.word, word, now, cost)
             }
+            _ => self.decide_apart(seen(), cost, left),
+        }
+    }
+
+    /// A decision of an account: a call with registers alone. Each has a function of its own, because
+    /// one for all would keep the registers that the longest needs.
+    #[inline(never)]
+    fn decide_account(&self, cell: &AtomicWord, word: Word, now: u64, cost: u32) -> Option<FastDecision> {
+        match self {
+            Self::Queue(queue) => decide_apart(queue, cell, word, now, cost),
+            Self::Window(window) => decide_apart(window, cell, word, now, cost),
+            Self::Counter(counter) => decide_apart(counter, cell, word, now, cost),
+            Self::WarmUp(warm_up) => decide_apart(warm_up, cell, word, now, cost),
+            Self::Calendar(calendar) => decide_apart(calendar, cell, word, now, cost),
+            _ => None,
         }
     }
 
     #[inline(never)]
-    fn decide_apart(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
+    fn decide_apart(&self, seen: Seen<'_>, cost: u32, mut left: Option<&mut PerQuota>) -> Option<FastDecision> {
+        if let Some((wait_ns, quota)) = self.denied_by_hint(seen, cost, left.as_deref_mut()) {
+            return Some(FastDecision::denied(wait_ns, quota));
+        }
         match (self, left) {
             // The account that most requests with a status ask.
             (Self::Bucket(bucket), Some(left)) => decide_and_tell(bucket, seen, cost, left),
+            (Self::Log(log), left) => log.decide_generally(seen, cost, left),
+            (Self::QuantisedLog(log), left) => log.decide_generally(seen, cost, left),
             (_, left) => (**self).decide(seen, cost, left),
         }
     }
 
-    /// The wait of a request for one permit that a hint denies, and the number of the quota. Saves the
-    /// look at the ring.
+    /// The wait of a request that a hint denies, and the number of the quota. Saves the look at the ring.
     #[inline(always)]
-    pub(super) fn denied_by_hint(&self, seen: Seen<'_>, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
+    pub(super) fn denied_by_hint(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
         match self {
-            Self::Log(log) => log.denied_by_hint(seen, left),
-            Self::QuantisedLog(log) => log.denied_by_hint(seen, left),
+            Self::Log(log) => log.denied_by_hint(seen, cost, left),
+            Self::QuantisedLog(log) => log.denied_by_hint(seen, cost, left),
             _ => None,
         }
     }
@@ -186,6 +223,11 @@ impl Plan {
 #[inline(always)]
 fn decide<A: Account>(account: &A, cell: &AtomicWord, word: Word, now: u64, cost: u32) -> Option<FastDecision> {
     carried_out(account.decide_open(word.state(), now, cost), cell, word)
+}
+
+#[inline(never)]
+fn decide_apart<A: Account>(account: &A, cell: &AtomicWord, word: Word, now: u64, cost: u32) -> Option<FastDecision> {
+    decide(account, cell, word, now, cost)
 }
 
 #[inline(always)]
@@ -207,27 +249,4 @@ fn decide_and_tell<A: Account>(account: &A, seen: Seen<'_>, cost: u32, left: &mu
     let after = if let Verdict::Admit { state, .. } = decided { state } else { word.state() };
     left.set([account.left(after, now, None)]);
     carried_out(decided, cell.word, word)
-}
-
-/// The decisions of accounts, each a function of its own that is called with registers alone. A
-/// function that is not generic is compiled once, and not in each crate that decides.
-mod apart {
-    use super::{AtomicWord, CalendarWindow, Counter, FastDecision, Queue, WarmUp, Window, Word, decide};
-
-    macro_rules! apart {
-        ($($name:ident: $Account:ty),*) => { $(
-            #[inline(never)]
-            pub(super) fn $name(
-                account: &$Account,
-                cell: &AtomicWord,
-                word: Word,
-                now: u64,
-                cost: u32,
-            ) -> Option<FastDecision> {
-                decide(account, cell, word, now, cost)
-            }
-        )* };
-    }
-
-    apart!(queue: Queue, window: Window, counter: Counter, warm_up: WarmUp, calendar: CalendarWindow);
 }

@@ -215,21 +215,25 @@ impl<T> Root<T> {
     /// Does what is marked in a record whose guard has gone.
     #[cold]
     #[inline(never)]
-    fn end(&self, record: &Record) {
+    fn do_marked(&self, record: &Record) {
         if record.end() {
             self.collect();
         }
     }
 
-    /// Gives up a count of a value.
+    /// The end of a guard.
     ///
     /// # Safety
     ///
-    /// The pointer is of `Arc::into_raw`, and the caller has a count.
+    /// The guard had this value and this record. Without a record it had a count of the value.
     #[inline(never)]
-    unsafe fn give_up(&self, value: *const T) {
-        // SAFETY: see above.
-        drop(unsafe { Arc::from_raw(value) });
+    unsafe fn let_go(&self, value: *const T, record: Option<&Record>) {
+        match record {
+            Some(record) if record.let_go() => self.do_marked(record),
+            Some(_) => {}
+            // SAFETY: see above. The pointer is of `Arc::into_raw`.
+            None => drop(unsafe { Arc::from_raw(value) }),
+        }
     }
 
     fn push(&self, retired: Box<Retired<T>>) {
@@ -327,6 +331,26 @@ impl<'a, T> Guard<'a, T> {
         Self { root, value: Arc::into_raw(value), record: None }
     }
 
+    /// Ends the guard as a drop does, without a call. `root` finds the root again if the value is to be
+    /// freed, so that a caller need not keep the root in a register. With another root the value is
+    /// freed later, by the next replacement.
+    ///
+    /// ```
+    /// let root = tollgate_root::Root::new(std::sync::Arc::new(7));
+    /// let guard = root.load();
+    /// assert_eq!(*guard, 7);
+    /// guard.end(|| &root);
+    /// ```
+    #[inline(always)]
+    pub fn end(self, root: impl FnOnce() -> &'a Root<T>) {
+        if let Some(record) = self.record {
+            forget(self);
+            if record.let_go() {
+                root().do_marked(record);
+            }
+        }
+    }
+
     /// The value, by a count of its own: two locked instructions.
     ///
     /// ```
@@ -356,21 +380,12 @@ impl<T> Deref for Guard<'_, T> {
 }
 
 impl<T> Drop for Guard<'_, T> {
-    // Also where a caller unwinds: otherwise the guard would be in memory, for a call by its address.
+    // By values: with its address the guard would be in memory from its beginning, because a caller
+    // that unwinds drops it.
     #[inline(always)]
     fn drop(&mut self) {
-        match self.record {
-            Some(record) => {
-                record.hazard.store(null_mut(), Ordering::Release);
-                // A mark that comes later is set by a thread that then sees the store.
-                light();
-                if record.marks.load(Ordering::Relaxed) != 0 {
-                    self.root.end(record);
-                }
-            }
-            // SAFETY: `of` made it of an `Arc`, and gave its count to the guard.
-            None => unsafe { self.root.give_up(self.value) },
-        }
+        // SAFETY: they are those of the guard, which is not used again.
+        unsafe { self.root.let_go(self.value, self.record) };
     }
 }
 

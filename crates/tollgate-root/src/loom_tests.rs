@@ -147,7 +147,9 @@ fn loom_root_a_thread_replaces_a_value_without_a_guard() {
 fn loom_root_two_readers() {
     model(2, |cells, root| {
         let read = |cells: &Arc<Cells>, root: &Root<Value>| {
-            cells.read(&root.load());
+            let guard = root.load();
+            cells.read(&guard);
+            guard.end(|| root);
         };
         let (one, other) = (spawn(cells, &root, read), spawn(cells, &root, read));
         assert!(cells.replace(&root, 1));

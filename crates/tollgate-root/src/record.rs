@@ -6,7 +6,7 @@ use core::ptr::null_mut;
 
 use once_cell::race::OnceBox;
 
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Ordering, fence, is_asymmetric};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Ordering, fence, is_asymmetric, light};
 
 /// The place of a guard. Records are never freed: there are as many as there were guards at a time,
 /// or as three for each thread. One that is not taken has no guard.
@@ -113,6 +113,15 @@ impl Record {
     #[inline]
     pub(crate) fn is_free(&self) -> bool {
         self.hazard.load(Ordering::Relaxed).is_null()
+    }
+
+    /// The guard goes. Returns whether something is to be done then.
+    #[inline(always)]
+    pub(crate) fn let_go(&self) -> bool {
+        self.hazard.store(null_mut(), Ordering::Release);
+        // A mark that comes later is set by a thread that then sees the store.
+        light();
+        self.marks.load(Ordering::Relaxed) != 0
     }
 
     /// Gives a free record back.

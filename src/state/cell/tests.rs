@@ -51,9 +51,10 @@ fn check_places(name: &str, seed: u64, keys: &[Key]) {
         for shard in 0..1 << bits {
             let keys: Vec<_> = keys.iter().filter(|key| key.shard(bits) == shard).collect();
             assert!((share / 2..share * 2).contains(&keys.len()), "{name}, seed {seed}: {} keys", keys.len());
-            let mut taken = vec![false; keys.len() * 16 / 13];
-            for key in keys {
-                let mut at = key.home(taken.len());
+            let table = CellTable::with_room(keys.len() * 16 / 13);
+            let mut taken = vec![false; table.len()];
+            for &key in &keys {
+                let mut at = table.home(*key);
                 looked_at += 1;
                 while core::mem::replace(&mut taken[at], true) {
                     at = (at + 1) % taken.len();

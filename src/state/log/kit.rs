@@ -28,10 +28,8 @@ impl LogPlan<Permits> {
         if within > 0 {
             return self.reserve(seen, Request::reserve(cost, within));
         }
-        if cost == 1 {
-            if let Some((wait_ns, quota)) = self.denied_by_hint(seen, None) {
-                return Some(Answer::Denied { wait_ns, quota });
-            }
+        if let Some((wait_ns, quota)) = self.denied_by_hint(seen, cost, None) {
+            return Some(Answer::Denied { wait_ns, quota });
         }
         #[cfg(not(tollgate_loom))]
         self.answers_alike(seen, cost);

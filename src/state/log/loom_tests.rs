@@ -105,13 +105,13 @@ impl Model {
                 }
                 Status => self.attempt(|cell, word, now| {
                     let mut left = crate::decision::PerQuota::NONE;
-                    if let Some((wait_ns, _)) = self.plan.denied_by_hint(Seen { cell, word, now }, Some(&mut left)) {
+                    if let Some((wait_ns, _)) = self.plan.denied_by_hint(Seen { cell, word, now }, 1, Some(&mut left)) {
                         assert_eq!((left.first().next_after_ns, left.first().reset_after_ns), (wait_ns, wait_ns));
                     }
                     Some(())
                 }),
                 Hinted => self.attempt(|cell, word, now| {
-                    let hinted = self.plan.denied_by_hint(Seen { cell, word, now }, None);
+                    let hinted = self.plan.denied_by_hint(Seen { cell, word, now }, 1, None);
                     let told = self.plan.seen(cell, word, now, 1)?.0;
                     if let Some((wait_ns, quota)) = hinted {
                         assert_eq!(told, Answer::Denied { wait_ns, quota });

@@ -22,6 +22,8 @@ impl<'a, T> Guard<'a, T> {
         Self(value, PhantomData)
     }
 
+    pub(in crate::state) fn end(self, _: impl FnOnce() -> &'a Root<T>) {}
+
     pub(in crate::state) fn to_arc(&self) -> Arc<T> {
         Arc::clone(&self.0)
     }

@@ -104,10 +104,10 @@ impl World {
     /// The answer to a request. The short way tells nothing of the charge.
     fn answer(&self, number: u64, cost: u32, clock: &dyn Clock) -> Result<(FastDecision, Option<Charged>), Full> {
         let key = key(number);
-        let (decision, is_due) =
-            self.shard().decide(key, cost, |arena| arena.known(key), || self.with(clock).now(), None);
+        let (shard, now) = (self.shard(), || self.with(clock).now());
+        let (decision, is_due) = shard.decide(key, cost, |arena| arena.known(key), now, None, || shard);
         if is_due {
-            self.with(clock).keep_up(&self.shard().root());
+            self.with(clock).keep_up(&shard.root());
         }
         if let Some(decision) = decision {
             return Ok((decision, None));

@@ -122,7 +122,7 @@ impl Model {
             let (arena, word) = self.find();
             let (now, cell) = (self.now(), arena.cell());
             let seen = Seen { cell, word, now };
-            if let Some((wait_ns, _)) = if cost == 1 { self.plan.denied_by_hint(seen, None) } else { None } {
+            if let Some((wait_ns, _)) = self.plan.denied_by_hint(seen, cost, None) {
                 self.denied.lock().unwrap().push((now, cost, wait_ns));
                 return None;
             }

@@ -109,7 +109,7 @@ fn a_sweep_that_comes_late_leaves_the_receipts_of_a_later_cell() {
     for reading in 1..6 {
         let world = World::new(&[log(1, 100)], CAP, 4);
         let root = world.shard().root.load().to_arc();
-        let [one, two] = [0, 1].map(|index| (0..).find(|&number| key(number).home(root.len()) == index).unwrap());
+        let [one, two] = [0, 1].map(|index| (0..).find(|&number| root.home(key(number)) == index).unwrap());
         assert!(matches!(world.ask(two, 1, &At(0)), Answer::Admitted { .. }));
         assert!(world.forget(two, &At(0)));
         assert!(matches!(world.ask(one, 1, &At(150)), Answer::Admitted { .. }));

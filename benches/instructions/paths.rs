@@ -26,8 +26,8 @@ pub(crate) struct Path {
 /// of that it may take. (Of several quotas each is counted apart, where the bare decision looks at
 /// one stamp of each.)
 pub(crate) const STATUSES: &[(&str, &str, f64)] = &[
-    ("status, denied, log", "denied, log", 1.85),
-    ("status, denied, two logs", "denied, two logs", 5.4),
+    ("status, denied, log", "denied, log", 1.95),
+    ("status, denied, two logs", "denied, two logs", 5.9),
     ("status, denied, token bucket", "denied, token bucket", 2.6),
     ("status, admitted, log", "admitted, log", 2.2),
     ("status, admitted, token bucket", "admitted, token bucket", 2.6),

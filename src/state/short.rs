@@ -11,7 +11,7 @@ use super::account::{Account, Verdict};
 use super::arena::Arena;
 use super::cell::{AtomicWord, Cell, Key, Word, time_of};
 use super::plan::{Plan, Plans, Version};
-use super::request::Seen;
+use super::request::{CellRef, Seen};
 use super::shard::{Shard, back_off};
 use super::table::{THE_KEY, Table};
 use crate::clock::Clock;
@@ -162,16 +162,17 @@ impl Plan {
         word: Word,
         now: u64,
         cost: u32,
-        left: Option<&mut PerQuota>,
+        mut left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
         // Made where it is needed: what a call gets by reference is in memory.
-        let seen = || Seen { cell: arena.cell_ref(cell), word, now };
+        let seen = || Seen { cell: CellRef { word: &cell.word, hint: &cell.hint, rings: &arena.rings }, word, now };
         // The bucket and the way to a log are compiled into each caller. The rest is in this crate, once.
         match (self, &left) {
             (Self::Bucket(bucket), None) => decide(bucket, &cell.word, word, now, cost),
-            (Self::Log(log), None) => match log.denied_by_hint(seen(), cost, None) {
+            (Self::Log(log), _) => match log.denied_by_hint(seen(), cost, left.as_deref_mut()) {
                 Some((wait_ns, quota)) => Some(FastDecision::denied(wait_ns, quota)),
-                None => log.decide_shortly(seen(), cost),
+                None if left.is_none() => log.decide_shortly(seen(), cost),
+                None => log.decide_generally(seen(), cost, left),
             },
             (Self::Queue(_) | Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_), None) => {
                 self.decide_account(&cell.word, word, now, cost)
@@ -202,7 +203,6 @@ impl Plan {
         match (self, left) {
             // The account that most requests with a status ask.
             (Self::Bucket(bucket), Some(left)) => decide_and_tell(bucket, seen, cost, left),
-            (Self::Log(log), left) => log.decide_generally(seen, cost, left),
             (Self::QuantisedLog(log), left) => log.decide_generally(seen, cost, left),
             (_, left) => (**self).decide(seen, cost, left),
         }

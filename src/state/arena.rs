@@ -28,7 +28,7 @@
 use core::ops::Deref;
 use std::sync::Arc;
 
-use super::cell::{Cell, CellTable, sized};
+use super::cell::{Cell, CellTable, Key, sized};
 use super::plan::{Plans, Version, share};
 use super::request::CellRef;
 use super::ring::Rings;
@@ -59,6 +59,8 @@ pub(super) struct Arena {
     pub(super) cells: CellTable,
     pub(super) rings: Rings,
     next: Root<Next>,
+    /// The first value of `next`.
+    unlinked: Arc<Next>,
     /// The pages that threads have begun to sweep.
     handed: AtomicU64,
     /// A bit for each page that is swept.
@@ -70,13 +72,15 @@ impl Arena {
     pub(super) fn new(number: u64, plans: Arc<Plans>, cells: usize, slots: usize) -> Arc<Self> {
         let cells = CellTable::with_room(cells);
         let pages = cells.pages().len();
+        let unlinked = Arc::new(Next::None);
         Arc::new(Self {
             number,
             common: plans.common().cloned(),
             plans,
             cells,
             rings: Rings::with_room(slots),
-            next: Root::new(Arc::new(Next::None)),
+            next: Root::new(Arc::clone(&unlinked)),
+            unlinked,
             handed: AtomicU64::new(0),
             swept: core::iter::repeat_with(|| AtomicU64::new(0)).take(pages.div_ceil(64)).collect(),
         })
@@ -87,22 +91,33 @@ impl Arena {
         CellRef { word: &cell.word, hint: &cell.hint, rings: &self.rings }
     }
 
+    /// The version for a key.
+    #[inline]
+    pub(super) fn version(&self, key: Key) -> &Arc<Version> {
+        self.common.as_ref().unwrap_or_else(|| self.plans.of(key))
+    }
+
     /// What follows this arena.
     pub(super) fn next(&self) -> Next {
         Next::clone(&self.next.load())
     }
 
+    /// Whether nothing follows this arena yet.
+    #[inline]
+    pub(super) fn is_last(&self) -> bool {
+        self.next.is(&self.unlinked)
+    }
+
     /// Links a successor, unless there is one or the arena is gone. Returns whether it did.
     pub(super) fn link(&self, successor: impl FnOnce() -> Arc<Self>) -> bool {
-        let next = self.next.load();
         // Only to save an arena: the swap would fail.
-        if !matches!(Next::clone(&next), Next::None) {
+        if !self.is_last() {
             return false;
         }
         let successor = Arc::new(Next::Arena(successor()));
         // First: if the thread stops behind the swap, others know that there are pages to sweep.
         self.rings.fall_due();
-        self.next.swap(&next, successor)
+        self.next.swap(&self.unlinked, successor)
     }
 
     /// Lets the successor go, which is the root.

@@ -221,7 +221,11 @@ impl CellTable {
     pub(super) fn known(&self, key: Key) -> Option<&Cell> {
         // Most keys are where their search begins.
         let cell = self.likely_cell(key)?;
-        if cell.tag.load(Ordering::Acquire) == key.tag { Some(cell) } else { self.known_further(key) }
+        match cell.tag.load(Ordering::Acquire) {
+            tag if tag == key.tag => Some(cell),
+            EMPTY => None,
+            _ => self.known_further(key),
+        }
     }
 
     #[inline(never)]

@@ -19,7 +19,7 @@ impl Context<'_> {
     fn enter(self, key: Key) -> Option<Result<Entry, FastDecision>> {
         let root = self.shard.root();
         let cell = root.known(key)?;
-        let Plan::Concurrency(plan) = &root.plans.of(key).plan else { return None };
+        let Plan::Concurrency(plan) = &root.version(key).plan else { return None };
         let word = cell.word.load();
         // The key is new, or moves to another arena, or a joint claim is to be finished first.
         if !word.is_open() {

@@ -116,7 +116,7 @@ impl<'a> Context<'a> {
             return false;
         }
         let seen = Seen { cell: root.cell_ref(cell), word, now: self.now() };
-        let is_swapped = cell.word.swap(word, root.plans.of(key).plan.owe(seen, more));
+        let is_swapped = cell.word.swap(word, root.version(key).plan.owe(seen, more));
         self.keep_up(&root);
         is_swapped
     }

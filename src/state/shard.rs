@@ -95,7 +95,7 @@ impl Seat<'_> {
     }
 
     pub(super) fn version(&self, key: Key) -> &Version {
-        self.arena.plans.of(key)
+        self.arena.version(key)
     }
 
     /// The answer to a request for at most as many permits as the limit.
@@ -235,7 +235,7 @@ impl<'a> Context<'a> {
         let found = match root.find(key) {
             // Any other word needs `seat`: it takes a place, finishes a claim, or moves the key.
             Found::Cell(index, cell) => Some((index, cell.word.load(), None)).filter(|(_, word, _)| word.is_open()),
-            Found::End(end) if request.cost <= root.plans.of(key).most => {
+            Found::End(end) if request.cost <= root.version(key).most => {
                 self.first_place(&root, end, key, &mut taken)?
             }
             _ => None,
@@ -243,7 +243,7 @@ impl<'a> Context<'a> {
         let seat = match found {
             Some((index, word, vacant_until)) => Seat { arena: root, index, word, vacant_until, now: self.now() },
             // It takes no place.
-            None if request.cost > root.plans.of(key).most => return Ok(None),
+            None if request.cost > root.version(key).most => return Ok(None),
             None => self.seat(key, &mut taken)?,
         };
         if request.cost > seat.version(key).most {
@@ -274,7 +274,7 @@ impl<'a> Context<'a> {
         taken: &mut Option<Taken<'a>>,
     ) -> Result<Option<(usize, Word, Option<u64>)>, Full> {
         // After the search: a key that has moved on was moved behind a link.
-        if !matches!(root.next(), Next::None) || root.is_full() {
+        if !root.is_last() || root.is_full() {
             return Ok(None);
         }
         // Before a cell, as in `seat`.
@@ -387,7 +387,7 @@ impl<'a> Context<'a> {
                 _ if word.is_held() => self.shared.finish(word),
                 (_, Some(cell)) if word.vacant_until().is_none() => {
                     let seen = Seen { cell: arena.cell_ref(cell), word, now: self.now() };
-                    let looked = look(arena.plans.of(key), seen);
+                    let looked = look(arena.version(key), seen);
                     // Otherwise the word and the time are not of one instant.
                     if looked.is_some() && seen.stands() {
                         return looked;
@@ -406,7 +406,7 @@ impl<'a> Context<'a> {
         }
         let (root, word, hint) = (self.shard.root.load(), AtomicWord::new(), Hint::new());
         let cell = CellRef { word: &word, hint: &hint, rings: &root.rings };
-        let peeked = root.plans.of(key).peek(Seen { cell, word: Word::NEW, now: self.now() }, request, left);
+        let peeked = root.version(key).peek(Seen { cell, word: Word::NEW, now: self.now() }, request, left);
         (peeked.expect("a new key has no word that changes").into(), false)
     }
 
@@ -444,7 +444,7 @@ impl<'a> Context<'a> {
                 if !word.is_open() {
                     continue;
                 }
-                let over_at = arena.plans.of(key).plan.over_at(arena.cell_ref(cell), word);
+                let over_at = arena.version(key).plan.over_at(arena.cell_ref(cell), word);
                 // If the swap fails, the key is in use, and the look goes on with the next.
                 if over_at > now {
                     // Of a word that has changed it is any number.

@@ -208,7 +208,7 @@ impl Table {
     /// Reads the current version for a key.
     pub(crate) fn version_for<T>(&self, fingerprint: Fingerprint, read: impl FnOnce(&Version) -> T) -> T {
         let key = Key::of(fingerprint);
-        read(self.shard(key).root().plans.of(key))
+        read(self.shard(key).root().version(key))
     }
 
     /// The current quotas for a key.

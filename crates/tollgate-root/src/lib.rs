@@ -178,6 +178,23 @@ impl<T> Root<T> {
         eq(now, value).then_some(now.cast_const())
     }
 
+    /// Whether the value is still this one: one load, and no guard.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate_root::Root;
+    ///
+    /// let one = Arc::new(1);
+    /// let root = Root::new(Arc::clone(&one));
+    /// assert!(root.is(&one));
+    /// assert!(root.swap(&one, Arc::new(2)) && !root.is(&one));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is(&self, value: &T) -> bool {
+        eq(self.current.load(Ordering::Acquire), value)
+    }
+
     /// Replaces the value, if it is still `old`. Returns whether it was.
     ///
     /// A value should be given to one root, once. A value that comes back is read while it is

@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 use core::ops::Deref;
+use core::ptr::eq;
 use std::sync::{Arc, Mutex};
 
 use crate::state::sync::{AtomicU64, Ordering};
@@ -46,6 +47,10 @@ impl<T> Root<T> {
         let number = self.number.load(Ordering::Acquire);
         let value = &self.values.lock().unwrap()[usize::try_from(number).unwrap()];
         Guard::of(self, Arc::clone(value))
+    }
+
+    pub(in crate::state) fn is(&self, value: &T) -> bool {
+        eq(&*self.load(), value)
     }
 
     pub(in crate::state) fn swap(&self, old: &T, new: Arc<T>) -> bool {

@@ -129,7 +129,7 @@ impl World {
                 with.keep_up(&prepared.arena);
                 return Ok((prepared.decision, Some(prepared.charged)));
             }
-            if request.cost > shard.root().plans.of(key).most {
+            if request.cost > shard.root().version(key).most {
                 return Ok((FastDecision::denied(Denial::NEVER, 0), None));
             }
             back_off(&mut lost);

@@ -122,7 +122,7 @@ impl Context<'_> {
         let (cells, sample) = arena.sample(now);
         for cell in sample {
             let (Some(key), word) = (cell.key(), cell.word.load()) else { continue };
-            let plan = &arena.plans.of(key).plan;
+            let plan = &arena.version(key).plan;
             if let Some(until) = word.vacant_until() {
                 live += usize::from(is_remembered(arena, cell, key, until, now));
             } else if word.is_open() && plan.over_at(arena.cell_ref(cell), word) > now {
@@ -193,7 +193,7 @@ impl Context<'_> {
                     // Other quotas count from now on, so not from before the word was frozen.
                     let now = if Arc::ptr_eq(&arena.plans, &found.plans) { now } else { self.now() };
                     let seen = Seen { cell: arena.cell_ref(cell), word, now };
-                    let (plan, under) = (&arena.plans.of(key).plan, &found.plans.of(key).plan);
+                    let (plan, under) = (&arena.version(key).plan, &found.version(key).plan);
                     let mut moved = match vacant_until {
                         Some(until) => Word::forgotten(until),
                         None => plan.moved(seen, under, &found.rings),
@@ -238,7 +238,7 @@ impl Context<'_> {
                 self.shared.finish(word);
                 continue;
             }
-            let over_at = || arena.plans.of(key).plan.over_at(arena.cell_ref(cell), word);
+            let over_at = || arena.version(key).plan.over_at(arena.cell_ref(cell), word);
             let expired = word.vacant_until().is_none().then(over_at).filter(|&at| at <= now);
             let last = expired.map_or(word, Word::forgotten).frozen();
             if cell.word.swap(word, last) {
@@ -256,7 +256,7 @@ impl Context<'_> {
 /// gets now could count in the same window or have the same stamp as one of before, whose receipt
 /// must not refund it.
 fn is_remembered(arena: &Arena, cell: &Cell, key: Key, until: u64, now: u64) -> bool {
-    let windows = || arena.plans.of(key).quotas.iter().map(Quota::window_ns);
+    let windows = || arena.version(key).quotas.iter().map(Quota::window_ns);
     cell.hint.life() > 0 && now <= until.saturating_add(windows().max().unwrap_or(0).saturating_mul(2))
 }
 

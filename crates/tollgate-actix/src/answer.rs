@@ -34,33 +34,14 @@ pub(crate) fn problem(problem: &Problem<'_>, headers: Headers) -> HttpResponse {
 type OnDenied = dyn Fn(Rejection<'_>) -> HttpResponse + Send + Sync;
 
 impl Middleware for Actix {
-    type Field = Value;
-    type Fields = HeaderMap;
+    tollgate_http::fields_of_http!();
+
     type AnswerHead<'a> = AnswerHead<'a>;
     type Answer = HttpResponse;
     type Answers = Option<Arc<OnDenied>>;
 
-    // The names are checked at compile time.
-    const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-    const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
-    const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-    const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-    const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-
     const REMEDY: &'static str = "for the address of a client behind a Unix socket, use \
         `ClientIp::behind(TrustedProxies::unix_sockets()).peer_from(|_| Some(Peer::UnixSocket))`";
-
-    fn field_name(name: &'static str) -> HeaderName {
-        HeaderName::from_static(name)
-    }
-
-    fn get<'f>(fields: &'f HeaderMap, name: &HeaderName) -> Option<&'f HeaderValue> {
-        fields.get(name)
-    }
-
-    fn insert(fields: &mut HeaderMap, name: HeaderName, Value(value): Value) {
-        fields.insert(name, value);
-    }
 
     fn append(
         fields: &mut HeaderMap,

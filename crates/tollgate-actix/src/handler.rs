@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
 use actix_web::{HttpRequest, HttpResponse, Responder, ResponseError};
-use tollgate_http::middleware::{self, Told, write_denied, write_told};
+use tollgate_http::middleware::{Told, write_denied};
 use tollgate_http::{Headers, Problem};
 
 use crate::answer::Value;
@@ -11,22 +11,7 @@ use crate::key::{Actix, KeyExtractor};
 use crate::limit::RateLimit;
 use crate::rejection;
 
-impl<L, X: KeyExtractor> RateLimit<L, X> {
-    /// Charges one permit to a key that only a handler knows, such as a name in the body. The
-    /// options of this limit count, but for those that need the head of a request.
-    ///
-    /// It charges first. [`Charge::refund`] refunds the permit, for example after a successful
-    /// log-in. A client that hangs up drops the handler, and with it the charge: then the permit
-    /// stays charged, so hanging up does not save it.
-    ///
-    /// The key of a [`DirectLimiter`](crate::DirectLimiter) is `()`. That of a
-    /// [`JointLimiter`](crate::JointLimiter) is a tuple of `Option`s, with `None` for a dimension
-    /// that is not asked.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`], the answer, when the limiter denies the call.
-    ///
+tollgate_http::handler_charge! {
     /// ```
     /// use std::sync::Arc;
     /// use actix_web::{App, HttpResponse, Responder, web};
@@ -52,15 +37,8 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// # drop(app);
     /// # Ok::<(), tollgate_actix::BuildError>(())
     /// ```
-    pub fn charge<K>(&self, key: K) -> Result<Charge<L, K>, Rejected>
-    where
-        L: middleware::AskedWith<K> + middleware::AtOnce,
-    {
-        self.charge_n(key, 1)
-    }
+    RateLimit, in "tollgate_actix" for Actix
 }
-
-tollgate_http::handler_charge!(RateLimit, in "tollgate_actix" for Actix);
 
 /// The header fields about limits, for the answer of a handler. [`Charge::refund`] and
 /// [`Charge::keep`] make them.
@@ -87,13 +65,6 @@ impl Fields {
     /// This answer, with the fields.
     pub fn on<R: Responder>(self, answer: R) -> impl Responder<Body = R::Body> + use<R> {
         Answered { answer, fields: self }
-    }
-
-    /// Writes the fields into those of an answer.
-    pub fn write_to(self, fields: &mut HeaderMap) {
-        if let Some(told) = self.told {
-            write_told::<Actix>(fields, told);
-        }
     }
 }
 

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::{Error, Responder};
-use tollgate_http::middleware::{Gate, Limits, NoKey, Shared};
+use tollgate_http::middleware::{Gate, NoKey, Shared};
 
-use crate::answer::Value;
 use crate::answered::AnswerHead;
 use crate::key::{Actix, Head, KeyExtractor};
 use crate::middleware::RateLimitMiddleware;
@@ -41,24 +40,7 @@ pub struct RateLimit<L, X: KeyExtractor = NoKey> {
     shared: Arc<Shared<Actix, L, X>>,
 }
 
-tollgate_http::limit_options!(RateLimit, AnswerHead<'_>, in "tollgate_actix" for Actix);
-
-impl<L, X: KeyExtractor> RateLimit<L, X> {
-    /// The key of requests: an extractor, or a tuple of extractors. Resets
-    /// [`on_missing`](Self::on_missing).
-    pub fn key<Y>(self, extractor: Y) -> RateLimit<L, Y>
-    where
-        Y: KeyExtractor,
-        L: Gate<Actix, Y>,
-    {
-        RateLimit { shared: Arc::new(self.shared.with_key(extractor)) }
-    }
-
-    /// Whether an admitted request gets the extension [`Admitted`](crate::Admitted), which tells
-    /// handlers the permits left; `false` by default. It costs a few allocations. A request that a
-    /// concurrency limit counts gets [`RequestInFlight`](crate::RequestInFlight), too, for work that
-    /// outlives the answer.
-    ///
+tollgate_http::limit_options! {
     /// ```
     /// use std::sync::Arc;
     /// use actix_web::{App, web};
@@ -74,8 +56,18 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
     /// # drop(app);
     /// # Ok::<(), tollgate_actix::BuildError>(())
     /// ```
-    pub fn tell_handlers(self, tell: bool) -> Self {
-        self.with_options(|options| options.left = tell)
+    RateLimit, AnswerHead<'_>, in "tollgate_actix" for Actix
+}
+
+impl<L, X: KeyExtractor> RateLimit<L, X> {
+    /// The key of requests: an extractor, or a tuple of extractors. Resets
+    /// [`on_missing`](Self::on_missing).
+    pub fn key<Y>(self, extractor: Y) -> RateLimit<L, Y>
+    where
+        Y: KeyExtractor,
+        L: Gate<Actix, Y>,
+    {
+        RateLimit { shared: Arc::new(self.shared.with_key(extractor)) }
     }
 
     /// Whether the permits of a request without an answer are refunded; `false` by default. Such a
@@ -129,10 +121,6 @@ impl<L, X: KeyExtractor> RateLimit<L, X> {
             answer(denied).respond_to(request).map_into_boxed_body()
         };
         self.with(|shared| shared.settings.answers = Some(Arc::new(answer)))
-    }
-
-    pub(crate) fn limits(&self) -> &Limits<L, Value> {
-        &self.shared.limits
     }
 }
 

@@ -1,7 +1,5 @@
 //! [`Rejection`]: a request that the middleware answers itself.
 
-use core::ops::Deref;
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use tollgate_http::Problem;
@@ -42,18 +40,6 @@ impl<'a> Rejection<'a> {
         Self { problem, head: *head }
     }
 
-    /// The head of the request.
-    #[must_use]
-    pub const fn head(&self) -> &Head<'a> {
-        &self.head
-    }
-
-    /// The status code: 400, 403, 413, 422, 429, 500 or 503. [The crate](crate) tells when.
-    #[must_use]
-    pub fn status(&self) -> StatusCode {
-        StatusCode::from_u16(self.problem.status()).unwrap_or(StatusCode::TOO_MANY_REQUESTS)
-    }
-
     /// The standard answer: problem details (RFC 9457). The middleware adds the fields about limits
     /// to it as to any other.
     #[must_use]
@@ -62,13 +48,7 @@ impl<'a> Rejection<'a> {
     }
 }
 
-impl<'a> Deref for Rejection<'a> {
-    type Target = Problem<'a>;
-
-    fn deref(&self) -> &Problem<'a> {
-        self.problem
-    }
-}
+tollgate_http::rejection_of_http!();
 
 /// Problem details, without other header fields.
 pub(crate) fn problem_details(status: u16, json: String) -> HttpResponse {

@@ -12,6 +12,7 @@ use crate::decision::Decided;
 use crate::digest::KeyDigest;
 use crate::engine::{Engine, Settings, decision_of};
 use crate::error::{BuildError, StoreError};
+use crate::faces::limiter_face;
 use crate::failure::OnFailure;
 use crate::plan::Given;
 #[cfg(feature = "policy")]
@@ -106,14 +107,9 @@ impl RedisJointLimiter {
         self.engine.decide_known(&self.engine.asked(keys)?, cost).await
     }
 
-    /// Decides a request of one permit that is in flight once it is admitted: it counts in each
-    /// [concurrency limit](tollgate::Quota::concurrent) until its [guard](crate::InFlight) is dropped,
-    /// on whichever node. A request by any other method is over at once there.
-    ///
-    /// A request enters if fewer others count than the limit. It counts until it leaves, and for at most
-    /// the quota's [`max_hold`](tollgate::Quota::held_at_most): so one whose process dies counts no
-    /// longer, and neither does one that takes longer. One call of the script decides on it and on the
-    /// other quotas of the request; to leave is another call.
+    /// Decides a request of one permit that is in flight once it is admitted, until its
+    /// [guard](crate::InFlight) is dropped: see [`RedisLimiter::try_enter`](crate::RedisLimiter::try_enter).
+    /// One call of the script decides on all quotas of the request.
     ///
     /// ```
     /// use tollgate_redis::{InFlight, RedisJointLimiter, StoreError};
@@ -127,9 +123,7 @@ impl RedisJointLimiter {
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire). A request that is perhaps charged leaves by itself. While
-    /// the store is away, [`OnFailure::Local`] lets in the share of a node, and [`OnFailure::Admit`] any
-    /// number.
+    /// As [`RedisLimiter::try_enter`](crate::RedisLimiter::try_enter).
     #[doc(alias = "semaphore", alias = "concurrency")]
     pub async fn try_enter(&self, keys: &[Option<&[u8]>]) -> Result<Decided<Decision>, StoreError> {
         self.try_enter_n(keys, 1).await
@@ -143,16 +137,6 @@ impl RedisJointLimiter {
     /// As [`try_acquire_n`](Self::try_acquire_n).
     pub async fn try_enter_n(&self, keys: &[Option<&[u8]>], cost: u32) -> Result<Decided<Decision>, StoreError> {
         self.engine.enter(&self.engine.asked(keys)?, Request::acquire(cost)).await.map(decision_of)
-    }
-
-    /// Ends the request in flight of a [token](crate::InFlight::into_token): see
-    /// [`RedisLimiter::release`](crate::RedisLimiter::release).
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if the store did not answer. The request may have ended.
-    pub async fn release(&self, token: &str) -> Result<bool, StoreError> {
-        self.engine.release(token).await
     }
 
     /// What a request of `cost` permits would be told now. Nothing is charged or written.
@@ -270,24 +254,6 @@ impl RedisJointLimiter {
         self.engine.settle(receipt, actual).await
     }
 
-    /// Settles a receipt as [`settle`](Self::settle) does, in a task of its own: for code that
-    /// cannot wait. See [`RedisLimiter::spawn_settle`](crate::RedisLimiter::spawn_settle).
-    ///
-    /// ```
-    /// use tollgate_redis::{Receipt, RedisJointLimiter, StoreError};
-    ///
-    /// fn has_ended(limiter: &RedisJointLimiter, receipt: Receipt, tokens: u32) -> Result<(), StoreError> {
-    ///     limiter.spawn_settle(receipt, tokens)
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::OtherLimiter`] if the receipt is of another limiter.
-    pub fn spawn_settle(&self, receipt: Receipt, actual: u32) -> Result<(), StoreError> {
-        self.engine.spawn_settle(receipt, actual)
-    }
-
     /// Forgets a key of one dimension: all its permits are free. Returns whether the store knew it.
     ///
     /// # Errors
@@ -312,28 +278,6 @@ impl RedisJointLimiter {
         let wrong = StoreError::WrongKeys { keys: dimension + 1, dimensions: self.engine.own };
         let place = self.engine.place(dimension, tier).ok_or(wrong)?;
         self.engine.forget((place, self.digest(place, key))).await
-    }
-
-    /// Ends all [leases](RedisJointLimiterBuilder::lease), as
-    /// [`RedisLimiter::give_back_leases`](crate::RedisLimiter::give_back_leases) does.
-    ///
-    /// ```
-    /// use tollgate_redis::{PolicyLimiter, StoreError};
-    ///
-    /// /// The last thing that a service does.
-    /// async fn stop(limiter: &PolicyLimiter<(String,)>) -> Result<(), StoreError> {
-    ///     if let Some(limiter) = limiter.on_store() {
-    ///         limiter.give_back_leases().await?;
-    ///     }
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if the store did not answer; the other leases stay as they are then.
-    pub async fn give_back_leases(&self) -> Result<u32, StoreError> {
-        self.engine.give_back_all().await
     }
 
     /// A limiter of dimensions that are still to be given.
@@ -369,18 +313,14 @@ impl RedisJointLimiter {
         own.map(|dimension| (dimension.name.as_str(), Arc::clone(&dimension.quotas)))
     }
 
-    /// The numbers of requests by what became of them.
-    #[must_use]
-    pub fn counts(&self) -> StoreCounts {
-        self.engine.counters.read()
-    }
-
     /// The digest of a key, as errors and the server's names of keys have it.
     #[must_use]
     pub fn digest(&self, dimension: usize, key: impl AsRef<[u8]>) -> KeyDigest {
         self.engine.digest(dimension, key.as_ref())
     }
 }
+
+limiter_face!(RedisJointLimiter, RedisJointLimiterBuilder);
 
 /// The settings of a [`RedisJointLimiter`].
 ///
@@ -431,17 +371,6 @@ impl RedisJointLimiterBuilder {
         self
     }
 
-    /// Keeps denials in so many slots, and denies by them without a round trip, as long as it is
-    /// certain that the store would deny: until shortly before the wait is over, for costs at least
-    /// as large. None if it is not set.
-    ///
-    /// After a refund, a forgotten key or a loss of data elsewhere, requests may be denied for
-    /// longer. Never more are admitted.
-    pub fn cache_denials(mut self, slots: usize) -> Self {
-        self.settings.cached_denials = slots;
-        self
-    }
-
     /// Takes permits in advance, in leases of at most `most` in so many slots, and spends them without
     /// a round trip: see [`RedisLimiterBuilder::lease`](crate::RedisLimiterBuilder::lease). It needs
     /// one dimension with one quota, a [quantised log](Quota::quantised_log). None if it is not set.
@@ -469,12 +398,6 @@ impl RedisJointLimiterBuilder {
     #[cfg(feature = "policy")]
     pub(crate) fn local_keys(mut self, key_cap: Option<usize>, at_key_cap: tollgate::AtKeyCap) -> Self {
         self.settings.local_keys = (key_cap, at_key_cap);
-        self
-    }
-
-    /// What to do with requests that the store does not decide: an error if it is not set.
-    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
-        self.settings.on_failure = on_failure;
         self
     }
 

@@ -12,6 +12,7 @@ mod digest;
 mod engine;
 mod entering;
 mod error;
+mod faces;
 mod failure;
 mod flight;
 #[cfg(feature = "policy")]

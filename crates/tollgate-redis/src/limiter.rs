@@ -10,6 +10,7 @@ use crate::decision::Decided;
 use crate::digest::KeyDigest;
 use crate::engine::{Engine, Settings, decision_of};
 use crate::error::{BuildError, StoreError};
+use crate::faces::limiter_face;
 use crate::failure::OnFailure;
 use crate::plan::Given;
 use crate::receipt::Receipt;
@@ -122,27 +123,6 @@ impl RedisLimiter {
         self.engine.enter(&self.asked(key.as_ref())?, Request::acquire(1)).await.map(decision_of)
     }
 
-    /// Ends the request in flight of a [token](crate::InFlight::into_token), which may have entered by
-    /// another process. Returns whether it was in flight.
-    ///
-    /// ```
-    /// use tollgate_redis::{RedisLimiter, StoreError};
-    ///
-    /// async fn job_is_done(limiter: &RedisLimiter, token: &str) -> Result<(), StoreError> {
-    ///     if !limiter.release(token).await? {
-    ///         println!("it took too long, or is released already");
-    ///     }
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if the store did not answer. The request may have ended.
-    pub async fn release(&self, token: &str) -> Result<bool, StoreError> {
-        self.engine.release(token).await
-    }
-
     /// What a request of `cost` permits would be told now. Nothing is charged or written. A cost of
     /// zero asks for the permits left alone.
     ///
@@ -207,36 +187,6 @@ impl RedisLimiter {
         self.engine.settle(receipt, actual).await
     }
 
-    /// Settles a receipt as [`settle`](Self::settle) does, in a task of its own: for code that
-    /// cannot wait, such as `Drop`. What becomes of it is told by [`StoreCounts::unsettled`] alone.
-    ///
-    /// ```
-    /// use tollgate_redis::{Receipt, RedisLimiter};
-    ///
-    /// struct Streaming<'a> {
-    ///     limiter: &'a RedisLimiter,
-    ///     receipt: Option<Receipt>,
-    ///     tokens: u32,
-    /// }
-    ///
-    /// impl Drop for Streaming<'_> {
-    ///     /// The answer has ended, or the client has hung up.
-    ///     fn drop(&mut self) {
-    ///         if let Some(receipt) = self.receipt.take() {
-    ///             let _ = self.limiter.spawn_settle(receipt, self.tokens);
-    ///         }
-    ///     }
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::OtherLimiter`] if the receipt is of another limiter. Outside of a tokio runtime
-    /// the receipt is not settled, and counted as such.
-    pub fn spawn_settle(&self, receipt: Receipt, actual: u32) -> Result<(), StoreError> {
-        self.engine.spawn_settle(receipt, actual)
-    }
-
     /// Forgets the key: all its permits are free. Returns whether the store knew it.
     ///
     /// # Errors
@@ -244,28 +194,6 @@ impl RedisLimiter {
     /// [`StoreError`] if the store did not answer.
     pub async fn forget(&self, key: impl AsRef<[u8]>) -> Result<bool, StoreError> {
         self.engine.forget((0, self.digest(key))).await
-    }
-
-    /// Ends all [leases](RedisLimiterBuilder::lease) and gives back what they have left, for a
-    /// service that stops. Returns how many permits. Without it they count until their window is
-    /// over.
-    ///
-    /// ```
-    /// use tollgate_redis::{RedisLimiter, StoreError};
-    ///
-    /// async fn stop(limiter: &RedisLimiter) -> Result<(), StoreError> {
-    ///     let permits = limiter.give_back_leases().await?;
-    ///     println!("{permits} permits are free for the other nodes");
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if the store did not answer; the other leases stay as they are then. It makes
-    /// a call for each lease, one after another.
-    pub async fn give_back_leases(&self) -> Result<u32, StoreError> {
-        self.engine.give_back_all().await
     }
 
     /// A limiter of one quota. Limiters of the same name share their permits, and each decides by
@@ -301,16 +229,12 @@ impl RedisLimiter {
         self.engine.digest(0, key.as_ref())
     }
 
-    /// The numbers of requests by what became of them.
-    #[must_use]
-    pub fn counts(&self) -> StoreCounts {
-        self.engine.counters.read()
-    }
-
     fn asked(&self, key: &[u8]) -> Result<Vec<(usize, KeyDigest)>, StoreError> {
         self.engine.asked(&[Some(key)])
     }
 }
+
+limiter_face!(RedisLimiter, RedisLimiterBuilder);
 
 /// The settings of a [`RedisLimiter`].
 ///
@@ -337,17 +261,6 @@ impl RedisLimiterBuilder {
     /// Adds a quota. Several quotas of a key are sliding window logs, and all of them must admit.
     pub fn and(mut self, quota: Quota) -> Self {
         self.quotas.push(quota);
-        self
-    }
-
-    /// Keeps denials in so many slots, and denies by them without a round trip, as long as it is
-    /// certain that the store would deny: until shortly before the wait is over, for costs at least
-    /// as large. None if it is not set.
-    ///
-    /// After a refund, a forgotten key or a loss of data elsewhere, requests may be denied for
-    /// longer. Never more are admitted.
-    pub fn cache_denials(mut self, slots: usize) -> Self {
-        self.settings.cached_denials = slots;
         self
     }
 
@@ -387,12 +300,6 @@ impl RedisLimiterBuilder {
     /// ```
     pub fn lease(mut self, most: u32, slots: usize) -> Self {
         self.settings.leases = (most, slots);
-        self
-    }
-
-    /// What to do with requests that the store does not decide: an error if it is not set.
-    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
-        self.settings.on_failure = on_failure;
         self
     }
 

@@ -217,6 +217,18 @@ impl Counts {
         others.0.register("store_requests", "Requests by what the store, or its absence, did", results);
         let help = "Requests without an answer, perhaps charged";
         others.counter("store_perhaps_charged", help, of_store.perhaps_charged);
+        let help = "Requests that the store admitted after their client had gone";
+        others.counter("store_abandoned", help, of_store.abandoned);
+        others.counter("store_calls", "Calls of the store that decided requests", of_store.calls);
+        let permits = [
+            ("leased", of_store.leased),
+            ("perhaps_leased", of_store.perhaps_leased),
+            ("given_back", of_store.given_back),
+        ];
+        let permits = labelled("result", permits.map(|(result, count)| (result, ConstCounter::new(count))));
+        others.0.register("store_lease_permits", "Permits taken in advance, by what the store did", permits);
+        let help = "Ends of requests in flight that the store did not answer";
+        others.counter("store_unreleased", help, of_store.unreleased);
         self.text(&others)
     }
 
@@ -247,5 +259,60 @@ impl Others {
 
     fn gauge(&mut self, name: &str, help: &str, value: u64) {
         self.0.register(name, help, ConstGauge::new(value));
+    }
+}
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use tollgate_policy::Policy;
+    use tollgate_redis::StoreCounts;
+
+    use super::Counts;
+
+    const TEXT: &str = r#"# HELP tollgate_unknown_tiers_total Values of `tier_by` that name no tier.
+# TYPE tollgate_unknown_tiers_total counter
+tollgate_unknown_tiers_total 1
+# HELP tollgate_store_requests_total Requests by what the store, or its absence, did.
+# TYPE tollgate_store_requests_total counter
+tollgate_store_requests_total{result="admitted"} 2
+tollgate_store_requests_total{result="denied"} 3
+tollgate_store_requests_total{result="denied_by_cache"} 4
+tollgate_store_requests_total{result="admitted_by_lease"} 5
+tollgate_store_requests_total{result="admitted_locally"} 6
+tollgate_store_requests_total{result="denied_locally"} 7
+tollgate_store_requests_total{result="admitted_uncounted"} 8
+tollgate_store_requests_total{result="refused"} 9
+# HELP tollgate_store_perhaps_charged_total Requests without an answer, perhaps charged.
+# TYPE tollgate_store_perhaps_charged_total counter
+tollgate_store_perhaps_charged_total 10
+# HELP tollgate_store_abandoned_total Requests that the store admitted after their client had gone.
+# TYPE tollgate_store_abandoned_total counter
+tollgate_store_abandoned_total 11
+# HELP tollgate_store_calls_total Calls of the store that decided requests.
+# TYPE tollgate_store_calls_total counter
+tollgate_store_calls_total 12
+# HELP tollgate_store_lease_permits_total Permits taken in advance, by what the store did.
+# TYPE tollgate_store_lease_permits_total counter
+tollgate_store_lease_permits_total{result="leased"} 13
+tollgate_store_lease_permits_total{result="perhaps_leased"} 14
+tollgate_store_lease_permits_total{result="given_back"} 15
+# HELP tollgate_store_unreleased_total Ends of requests in flight that the store did not answer.
+# TYPE tollgate_store_unreleased_total counter
+tollgate_store_unreleased_total 16
+"#;
+
+    #[test]
+    fn each_count_of_a_store_has_a_name_of_its_own() {
+        let policy =
+            Policy::from_toml("[[dimension]]\nname = \"user\"\nquota = [{ limit = 1, per = \"1h\" }]").unwrap();
+        let mut counts = StoreCounts::default();
+        (counts.admitted, counts.denied, counts.denied_by_cache, counts.admitted_by_lease) = (2, 3, 4, 5);
+        (counts.admitted_locally, counts.denied_locally, counts.admitted_uncounted) = (6, 7, 8);
+        // Of those that the store did not decide, nine had no other answer.
+        (counts.unavailable, counts.perhaps_charged, counts.abandoned, counts.calls) = (6 + 7 + 8 + 9, 10, 11, 12);
+        (counts.leased, counts.perhaps_leased, counts.given_back, counts.unreleased) = (13, 14, 15, 16);
+        let text = Counts::new(&policy).unwrap().text_on_store(1, &counts);
+        let start = text.find("# HELP tollgate_unknown_tiers_total").unwrap();
+        assert_eq!(&text[start..], TEXT);
     }
 }

@@ -44,33 +44,14 @@ pub struct Answers {
 type OnDenied = dyn Fn(Rejection<'_>) -> Option<Response<Bytes>> + Send + Sync;
 
 impl Middleware for Tower {
-    type Field = Value;
-    type Fields = HeaderMap;
+    tollgate_http::fields_of_http!();
+
     type AnswerHead<'a> = Parts;
     type Answer = Response<Bytes>;
     type Answers = Answers;
 
-    // The names are checked at compile time.
-    const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-    const POLICIES: HeaderName = HeaderName::from_static("ratelimit-policy");
-    const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-    const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-    const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-
     const REMEDY: &'static str = "for the peer's address with axum, serve \
         `router.into_make_service_with_connect_info::<SocketAddr>()`";
-
-    fn field_name(name: &'static str) -> HeaderName {
-        HeaderName::from_static(name)
-    }
-
-    fn get<'f>(fields: &'f HeaderMap, name: &HeaderName) -> Option<&'f HeaderValue> {
-        fields.get(name)
-    }
-
-    fn insert(fields: &mut HeaderMap, name: HeaderName, Value(value): Value) {
-        fields.insert(name, value);
-    }
 
     fn append(
         fields: &mut HeaderMap,

@@ -1,8 +1,8 @@
 //! The limit of a handler: [`RateLimitLayer::charge`], and what comes of it.
 
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode};
-use tollgate_http::middleware::{self, Told, write_told};
+use http::{Response, StatusCode};
+use tollgate_http::middleware::Told;
 use tollgate_http::{Headers, Problem};
 
 use crate::answer::{self, Value};
@@ -10,22 +10,7 @@ use crate::key::{KeyExtractor, Tower};
 use crate::layer::RateLimitLayer;
 use crate::rejection::standard;
 
-impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
-    /// Charges one permit to a key that only a handler knows, such as a name in the body. The
-    /// options of this layer count, but for those that need the head of a request.
-    ///
-    /// It charges first. [`Charge::refund`] refunds the permit, for example after a successful
-    /// log-in. A client that hangs up drops the handler, and with it the charge: then the permit
-    /// stays charged, so hanging up does not save it.
-    ///
-    /// The key of a [`DirectLimiter`](crate::DirectLimiter) is `()`. That of a
-    /// [`JointLimiter`](crate::JointLimiter) is a tuple of `Option`s, with `None` for a dimension
-    /// that is not asked.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`], the answer, when the limiter denies the call.
-    ///
+tollgate_http::handler_charge! {
     /// ```
     /// # #[cfg(feature = "axum")]
     /// # fn main() -> Result<(), tollgate_tower::BuildError> {
@@ -57,15 +42,8 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// # #[cfg(not(feature = "axum"))]
     /// # fn main() {}
     /// ```
-    pub fn charge<K>(&self, key: K) -> Result<Charge<L, K>, Rejected>
-    where
-        L: middleware::AskedWith<K> + middleware::AtOnce,
-    {
-        self.charge_n(key, 1)
-    }
+    RateLimitLayer, in "tollgate_tower" for Tower
 }
-
-tollgate_http::handler_charge!(RateLimitLayer, in "tollgate_tower" for Tower);
 
 /// The header fields about limits, for the answer of a handler. [`Charge::refund`] and
 /// [`Charge::keep`] make them.
@@ -87,15 +65,6 @@ tollgate_http::handler_charge!(RateLimitLayer, in "tollgate_tower" for Tower);
 #[must_use = "the fields belong on the answer"]
 pub struct Fields {
     told: Option<Told<Value>>,
-}
-
-impl Fields {
-    /// Writes the fields into those of an answer.
-    pub fn write_to(self, fields: &mut HeaderMap) {
-        if let Some(told) = self.told {
-            write_told::<Tower>(fields, told);
-        }
-    }
 }
 
 #[cfg(feature = "axum")]

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use http::response::Parts;
-use tollgate_http::middleware::{Gate, Limits, NoKey, Shared};
+use tollgate_http::middleware::{Gate, NoKey, Shared};
 use tower_layer::Layer;
 
-use crate::answer::Value;
 use crate::key::{Head, KeyExtractor, Tower};
 use crate::rejection::{IntoAnswer, Rejection};
 use crate::service::RateLimit;
@@ -34,24 +33,7 @@ pub struct RateLimitLayer<L, X: KeyExtractor = NoKey> {
     shared: Arc<Shared<Tower, L, X>>,
 }
 
-tollgate_http::limit_options!(RateLimitLayer, Parts, in "tollgate_tower" for Tower);
-
-impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
-    /// The key of requests: an extractor, or a tuple of extractors. Resets
-    /// [`on_missing`](Self::on_missing).
-    pub fn key<Y>(self, extractor: Y) -> RateLimitLayer<L, Y>
-    where
-        Y: KeyExtractor,
-        L: Gate<Tower, Y, Keys: Send + Sync> + Send + Sync,
-    {
-        RateLimitLayer { shared: Arc::new(self.shared.with_key(extractor)) }
-    }
-
-    /// Whether an admitted request gets the extension [`Admitted`](crate::Admitted), which tells
-    /// inner services the permits left; `false` by default. It costs a few allocations. A request that a
-    /// concurrency limit counts gets [`RequestInFlight`](crate::RequestInFlight), too, for work that
-    /// outlives the answer.
-    ///
+tollgate_http::limit_options! {
     /// ```
     /// # #[cfg(feature = "axum")]
     /// # fn main() -> Result<(), tollgate_tower::BuildError> {
@@ -72,8 +54,18 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// # #[cfg(not(feature = "axum"))]
     /// # fn main() {}
     /// ```
-    pub fn tell_handlers(self, tell: bool) -> Self {
-        self.with_options(|options| options.left = tell)
+    RateLimitLayer, Parts, in "tollgate_tower" for Tower
+}
+
+impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
+    /// The key of requests: an extractor, or a tuple of extractors. Resets
+    /// [`on_missing`](Self::on_missing).
+    pub fn key<Y>(self, extractor: Y) -> RateLimitLayer<L, Y>
+    where
+        Y: KeyExtractor,
+        L: Gate<Tower, Y, Keys: Send + Sync> + Send + Sync,
+    {
+        RateLimitLayer { shared: Arc::new(self.shared.with_key(extractor)) }
     }
 
     /// Whether the permits of a request without an answer are refunded; `false` by default. Such a
@@ -136,10 +128,6 @@ impl<L, X: KeyExtractor> RateLimitLayer<L, X> {
     /// might count.
     pub fn grpc(self, grpc: bool) -> Self {
         self.with(|shared| shared.settings.answers.without_grpc = !grpc)
-    }
-
-    pub(crate) fn limits(&self) -> &Limits<L, Value> {
-        &self.shared.limits
     }
 }
 

@@ -44,25 +44,3 @@ pub use tollgate_http::{
     ClientAddress, ClientConfigError, DenialKind, Headers, Peer, PolicyError, Problem, QuotaUnit, ServiceLimit,
     TrustedProxies,
 };
-
-/// ```compile_fail,E0277
-/// use std::net::IpAddr;
-/// use std::sync::Arc;
-/// use tollgate_tower::{ClientIp, PolicyLimiter, RateLimitLayer};
-///
-/// fn more(limiter: Arc<PolicyLimiter<(IpAddr,)>>) {
-///     let _ = RateLimitLayer::new(limiter).key((ClientIp::peer(),)).cost_after(|_| 1);
-/// }
-/// ```
-///
-/// ```
-/// use std::net::IpAddr;
-/// use std::sync::Arc;
-/// use tollgate_tower::{ClientIp, PolicyLimiter, RateLimitLayer};
-///
-/// fn refunds(limiter: Arc<PolicyLimiter<(IpAddr,)>>) {
-///     let _ = RateLimitLayer::new(limiter).key((ClientIp::peer(),)).refund_when(|_| true);
-/// }
-/// ```
-#[cfg(all(doctest, feature = "redis"))]
-struct OnAStoreNoMoreIsCharged;

@@ -1,6 +1,5 @@
 //! [`Rejection`]: a request that the layer answers itself, and what may be its answer.
 
-use core::ops::Deref;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
@@ -53,20 +52,8 @@ impl<'a> Rejection<'a> {
         Self { problem, head: *head, grpc }
     }
 
-    /// The head of the request.
-    #[must_use]
-    pub const fn head(&self) -> &Head<'a> {
-        &self.head
-    }
-
-    /// The status code: 400, 403, 413, 422, 429, 500 or 503. [The crate](crate) tells when. The
-    /// standard answer to a gRPC call has 200.
-    #[must_use]
-    pub fn status(&self) -> StatusCode {
-        StatusCode::from_u16(self.problem.status()).unwrap_or(StatusCode::TOO_MANY_REQUESTS)
-    }
-
-    /// Whether the request is a [gRPC call](crate::RateLimitLayer::grpc).
+    /// Whether the request is a [gRPC call](crate::RateLimitLayer::grpc). Its standard answer has the
+    /// status code 200.
     #[must_use]
     pub const fn is_grpc(&self) -> bool {
         self.grpc.is_some()
@@ -98,13 +85,7 @@ pub(crate) fn standard<T: From<String>>(problem: &Problem<'_>) -> Response<T> {
     response
 }
 
-impl<'a> Deref for Rejection<'a> {
-    type Target = Problem<'a>;
-
-    fn deref(&self) -> &Problem<'a> {
-        self.problem
-    }
-}
+tollgate_http::rejection_of_http!();
 
 /// What [`on_denied`](crate::RateLimitLayer::on_denied) may return: a [`Response`] with a body such
 /// as a `String` or `http_body_util::Full<Bytes>`. With the feature `axum` it is anything that

@@ -15,33 +15,10 @@ use super::head::Head;
 pub enum Actix {}
 
 impl Framework for Actix {
-    type Head<'a> = Head<'a>;
-    type Uri = Uri;
-    type Name = HeaderName;
-    type Value = HeaderValue;
+    tollgate_http::head_of_http!();
+
     type Values<'h> = Iter<'h, HeaderValue>;
     type Connection = HttpRequest;
-
-    fn method<'h>(head: &'h Head<'_>) -> &'h str {
-        head.method.as_str()
-    }
-
-    fn uri<'h>(head: &'h Head<'_>) -> &'h Uri {
-        head.uri
-    }
-
-    fn path(uri: &Uri) -> &str {
-        uri.path()
-    }
-
-    fn host<'h>(head: &'h Head<'_>) -> Option<&'h str> {
-        let of_field = || head.headers.get(HOST)?.to_str().ok();
-        head.uri.host().or_else(of_field)
-    }
-
-    fn name(text: &str) -> Option<HeaderName> {
-        HeaderName::try_from(text).ok()
-    }
 
     fn values<'h>(head: &'h Head<'_>, name: &HeaderName) -> Self::Values<'h> {
         head.headers.get_all(name)

@@ -305,6 +305,7 @@ fn on_a_store_any_server_releases_a_request_also_of_one_that_has_stopped() {
     let released = release_as(&second, &format!(r#"{{"token": "{again}"}}"#));
     assert_eq!(released.status, 503);
     assert_eq!(released.problem()["detail"], "The store did not answer. Release the token again.");
+    assert_eq!(second.metric("tollgate_store_unreleased_total"), 1);
     // It is admitted without a count, and so without a place.
     let open = second.acquire(ALICE);
     assert_eq!((open.status, open.body.as_str()), (200, "{\"admitted\":true}\n"));

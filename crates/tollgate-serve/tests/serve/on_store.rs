@@ -183,6 +183,12 @@ fn leases_are_spent_without_the_store_and_given_back_by_a_server_that_stops() {
     let by_lease = counted(&first, "tollgate_store_requests_total", "admitted_by_lease");
     assert_eq!(by_lease + counted(&first, "tollgate_store_requests_total", "admitted"), 50);
     assert!(by_lease > 35, "{by_lease}");
+    // A call decides on each request that finds no lease, and takes the permits of the next one.
+    assert_eq!(first.metric("tollgate_store_calls_total"), 50 - by_lease);
+    let leased = counted(&first, "tollgate_store_lease_permits_total", "leased");
+    assert!(leased >= by_lease, "{leased}");
+    let lost = ["perhaps_leased", "given_back"].map(|it| counted(&first, "tollgate_store_lease_permits_total", it));
+    assert_eq!(lost, [0, 0]);
     let admitted = || std::iter::from_fn(|| Some(left(&second).0).filter(|status| *status == 200)).count();
     // What the first one holds is denied to others.
     let before = admitted();

@@ -12,33 +12,10 @@ use super::head::Head;
 pub enum Tower {}
 
 impl Framework for Tower {
-    type Head<'a> = Head<'a>;
-    type Uri = Uri;
-    type Name = HeaderName;
-    type Value = HeaderValue;
+    tollgate_http::head_of_http!();
+
     type Values<'h> = ValueIter<'h, HeaderValue>;
     type Connection = Extensions;
-
-    fn method<'h>(head: &'h Head<'_>) -> &'h str {
-        head.method.as_str()
-    }
-
-    fn uri<'h>(head: &'h Head<'_>) -> &'h Uri {
-        head.uri
-    }
-
-    fn path(uri: &Uri) -> &str {
-        uri.path()
-    }
-
-    fn host<'h>(head: &'h Head<'_>) -> Option<&'h str> {
-        let of_field = || head.headers.get(HOST)?.to_str().ok();
-        head.uri.host().or_else(of_field)
-    }
-
-    fn name(text: &str) -> Option<HeaderName> {
-        HeaderName::try_from(text).ok()
-    }
 
     fn values<'h>(head: &'h Head<'_>, name: &HeaderName) -> Self::Values<'h> {
         head.headers.get_all(name).iter()

@@ -97,9 +97,14 @@ fn changes_to_and_fro_keep_no_bucket_from_refilling_and_no_queue_from_draining()
 
 #[test]
 fn permits_of_another_quota_are_not_refunded_to_a_bucket() {
-    let (old, new) = (bucket(10, 1, 10), bucket(10, 1, 20));
-    let after = charged(old, 0, START, 2);
-    assert_eq!(new.refund(new.converted(&old, after, START), START, after, 2, 0), None);
+    let (mut one, mut other) = (bucket(10, 1, 10), bucket(10, 1, 20));
+    let mut state = 0;
+    for _ in 0..3 {
+        let receipt = charged(one, state, START, 2);
+        state = other.converted(&one, receipt, START);
+        assert_eq!(other.refund(state, START, receipt, 2, 0), None);
+        (one, other) = (other, one);
+    }
 }
 
 #[test]
@@ -114,6 +119,18 @@ fn the_next_place_leaves_when_it_would_have() {
     // Also if that is later than one can be told to wait.
     let fast = queue(2, 2, 0);
     assert_eq!(fast.over_at(fast.converted(&old, state, START + 1)), START + 14);
+}
+
+#[test]
+fn a_queue_that_was_idle_knows_that_its_quota_has_changed() {
+    let queue = |permits, period| AnyAccount::Queue(Queue::new(10, permits, period, 10 * period));
+    // A nanosecond has two ticks of the one, and one of the other.
+    let (old, new) = (queue(2, 15), queue(1, 20));
+    let receipt = charged(old, 0, START, 1);
+    // By the other the line is free after as many ticks.
+    let now = 2 * START + 15 - 20;
+    let state = charged(new, new.converted(&old, receipt, START), now, 1);
+    assert_eq!(new.refund(state, now, receipt, 1, 0), None);
 }
 
 #[test]

@@ -100,6 +100,20 @@ fn refunds_without_end_make_no_bucket_that_owes_give_back_more() {
 }
 
 #[test]
+fn refunds_without_end_are_no_wait() {
+    let bucket = Bucket::new(4, 1, 1000, 4);
+    let mut state = admit(&bucket, 0, 0, 1);
+    for _ in 0..200 {
+        let one_more = admit(&bucket, state, 0, 1);
+        state = bucket.refund(one_more, START, one_more, 1, 0).expect("it counts").0;
+    }
+    let receipt = admit(&bucket, state, 0, 2);
+    // Nobody waits for a cost that is settled, so all is given back.
+    let debt = bucket.owe(receipt, START, 10);
+    assert_eq!(bucket.refund(debt, START, receipt, 2, 0).map(|(_, permits)| permits), Some(2));
+}
+
+#[test]
 fn each_place_of_a_queue_leaves_after_the_one_before() {
     // Three every ten nanoseconds, a delay of up to seven: three places.
     let queue = Queue::new(3, 3, 10, 7);

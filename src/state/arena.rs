@@ -28,7 +28,7 @@
 use core::ops::Deref;
 use std::sync::Arc;
 
-use super::cell::{Cell, CellTable, Key, sized};
+use super::cell::{Cell, CellTable, Key, Word, sized};
 use super::plan::{Plans, Version, share};
 use super::request::CellRef;
 use super::ring::Rings;
@@ -95,6 +95,15 @@ impl Arena {
     #[inline]
     pub(super) fn version(&self, key: Key) -> &Arc<Version> {
         self.common.as_ref().unwrap_or_else(|| self.plans.of(key))
+    }
+
+    /// The cell and the word of a key that is here, if the word is open. Otherwise the key is new, or
+    /// moves to another arena, or a joint claim is to be finished first.
+    #[inline(always)]
+    pub(super) fn open(&self, key: Key) -> Option<(&Cell, Word)> {
+        let cell = self.cells.known(key)?;
+        let word = cell.word.load();
+        word.is_open().then_some((cell, word))
     }
 
     /// What follows this arena.

@@ -234,8 +234,8 @@ fn new_descriptor() -> Box<CachePadded<Descriptor>> {
     Box::new(CachePadded(Descriptor::new()))
 }
 
-/// The descriptor that a thread tries first: its own, as long as there are few threads.
-#[cfg(not(test))]
+/// The descriptor that a thread tries first: its own, as long as there are few threads. In tests the
+/// same for all.
 fn first_descriptor() -> usize {
     use crate::sync::plain::{AtomicU64, Ordering};
 
@@ -244,13 +244,7 @@ fn first_descriptor() -> usize {
         #[expect(clippy::cast_possible_truncation, reason = "a remainder")]
         static OWN: usize = THREADS.fetch_add(1, Ordering::Relaxed) as usize % FIRST;
     }
-    OWN.with(|&own| own)
-}
-
-/// In tests the same for all.
-#[cfg(test)]
-fn first_descriptor() -> usize {
-    0
+    if cfg!(test) { 0 } else { OWN.with(|&own| own) }
 }
 
 #[cfg(all(test, tollgate_loom))]

@@ -97,18 +97,23 @@ impl Entry {
 }
 
 impl Concurrency {
-    pub(super) const fn new(limit: u32) -> Self {
-        Self { limit }
-    }
-
     fn left(self, Count { requests, .. }: Count) -> Left {
         // A request may end at any time.
         let wait_ns = if requests == 0 { 0 } else { Denial::NEVER };
         let remaining = self.limit.saturating_sub(requests);
         Left { limit: self.limit, remaining, next_after_ns: wait_ns, reset_after_ns: wait_ns }
     }
+}
 
-    fn decide_on(self, count: Count, request: Request, left: Option<&mut PerQuota>) -> Proposal {
+const fn admit(count: Count, mark: u128) -> Proposal {
+    Proposal::Admit { word: count.word(), mark, delay_ns: 0 }
+}
+
+impl Algorithm for Concurrency {
+    fn propose(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
+        // A peek may see a key without permits.
+        let is_vacant = seen.word.vacant_until().is_some();
+        let count = if is_vacant { Count { life: 0, requests: 0 } } else { Count::of(seen.word) };
         let enters = request.enters && request.cost > 0 && !request.peeks;
         let (after, proposal) = match count.entered(self.limit) {
             Some(entered) if enters => (entered, admit(entered, ENTRY | u128::from(entered.life))),
@@ -123,19 +128,6 @@ impl Concurrency {
             left.set_in_flight(self.left(after));
         }
         proposal
-    }
-}
-
-const fn admit(count: Count, mark: u128) -> Proposal {
-    Proposal::Admit { word: count.word(), mark, delay_ns: 0 }
-}
-
-impl Algorithm for Concurrency {
-    fn propose(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
-        // A peek may see a key without permits.
-        let is_vacant = seen.word.vacant_until().is_some();
-        let count = if is_vacant { Count { life: 0, requests: 0 } } else { Count::of(seen.word) };
-        self.decide_on(count, request, left)
     }
 
     /// There are no permits to refund: requests leave.

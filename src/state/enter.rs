@@ -18,13 +18,8 @@ impl Context<'_> {
     #[inline(always)]
     fn enter(self, key: Key) -> Option<Result<Entry, FastDecision>> {
         let root = self.shard.root();
-        let cell = root.known(key)?;
+        let (cell, word) = root.open(key)?;
         let Plan::Concurrency(plan) = &root.version(key).plan else { return None };
-        let word = cell.word.load();
-        // The key is new, or moves to another arena, or a joint claim is to be finished first.
-        if !word.is_open() {
-            return None;
-        }
         let count = Count::of(word);
         let Some(entered) = count.entered(plan.limit) else {
             return Some(Err(FastDecision::denied(Denial::NEVER, Denial::IN_FLIGHT)));
@@ -33,22 +28,12 @@ impl Context<'_> {
         cell.word.swap(word, entered.word()).then_some(Ok(Entry { key, life: count.life }))
     }
 
-    /// A request in flight is over.
-    #[inline(always)]
-    fn leave(self, entry: &Entry) {
-        if !self.leaves_shortly(entry) {
-            self.leave_generally(entry);
-        }
-    }
-
     /// The short way. Returns whether there is no more to do.
     #[inline(always)]
     fn leaves_shortly(self, entry: &Entry) -> bool {
         let root = self.shard.root();
-        let Some(cell) = root.known(entry.key) else { return false };
-        let word = cell.word.load();
-        // As in `enter`.
-        if !word.is_open() || !matches!(root.plans.of(entry.key).plan, Plan::Concurrency(_)) {
+        let Some((cell, word)) = root.open(entry.key) else { return false };
+        if !matches!(root.plans.of(entry.key).plan, Plan::Concurrency(_)) {
             return false;
         }
         // A lost swap takes the general way, which tries again.
@@ -57,15 +42,10 @@ impl Context<'_> {
 
     #[inline(never)]
     fn leave_generally(self, &Entry { key, life }: &Entry) {
-        // The key was forgotten, and its requests with it.
-        if self.is_vacant(key) {
-            return;
-        }
-        // It finds no place only if the key is forgotten meanwhile.
-        let _ = self.change(key, |seat| {
-            let counts = seat.vacant_until.is_none() && matches!(seat.version(key).plan, Plan::Concurrency(_));
-            let left = Count::of(seat.word).left(life).filter(|_| counts);
-            Some((left.map(Count::word), ()))
+        // If the key was forgotten, its requests were, too.
+        self.change_open(key, |seat| {
+            let counts = matches!(seat.version(key).plan, Plan::Concurrency(_));
+            Count::of(seat.word).left(life).filter(|_| counts).map(Count::word)
         });
     }
 }
@@ -82,7 +62,10 @@ impl Table {
     /// A request in flight is over.
     #[inline]
     pub(crate) fn leave(&self, entry: &Entry, clock: &dyn Clock) {
-        self.with(entry.key, clock).leave(entry);
+        let with = self.with(entry.key, clock);
+        if !with.leaves_shortly(entry) {
+            with.leave_generally(entry);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::log::{Layout, LogPlan};
 use super::plan::{Plan, with_algorithm};
 use super::request::Seen;
 use super::ring::Rings;
+use super::shard::{Full, back_off};
 use super::table::Table;
 use crate::clock::Clock;
 use crate::quota::Quota;
@@ -152,15 +153,13 @@ impl Table {
     /// Exports each key with its quotas, while other threads decide.
     pub(crate) fn export(&self, clock: &dyn Clock) -> BTreeMap<u64, (Export, Arc<[Quota]>)> {
         let mut exports = BTreeMap::new();
-        for shard in self.shards() {
-            for key in shard.keys() {
-                let export = self.with_shard(shard, clock).look(key, |version, seen| {
-                    let export = with_algorithm!(&version.plan, algorithm => algorithm.export(seen))?;
-                    Some((export, Arc::clone(&version.quotas)))
-                });
-                if let Some((Some(export), quotas)) = export {
-                    exports.insert(key.tag(), (export, quotas));
-                }
+        for (with, key) in self.keys(clock) {
+            let export = with.look(key, |version, seen| {
+                let export = with_algorithm!(&version.plan, algorithm => algorithm.export(seen))?;
+                Some((export, Arc::clone(&version.quotas)))
+            });
+            if let Some((Some(export), quotas)) = export {
+                exports.insert(key.tag(), (export, quotas));
             }
         }
         exports
@@ -180,18 +179,21 @@ impl Table {
     }
 
     fn import_key(&self, key: Key, export: &Export, elapsed: u64, clock: &dyn Clock) -> Result<(), ImportError> {
-        let imported = self.with(key, clock).change(key, |seat| {
+        let (with, mut taken, mut lost) = (self.with(key, clock), None, 0);
+        loop {
+            let seat = with.seat(key, &mut taken).map_err(|Full| ImportError::NoRoom)?;
             if seat.vacant_until.is_none() {
-                return Some((None, Ok(())));
+                return Ok(());
             }
             let (plan, Seen { cell, now, .. }) = (&seat.version(key).plan, seat.seen());
-            let (rings, import) = (cell.rings, Import { now, elapsed });
-            Some(match with_algorithm!(plan, algorithm => algorithm.import(rings, export, import)) {
-                Some(word) => (Some(word).filter(|&word| plan.over_at(cell, word) > now), Ok(())),
-                None => (None, Err(ImportError::Contradictory)),
-            })
-        });
-        imported.unwrap_or(Err(ImportError::NoRoom))
+            let import = Import { now, elapsed };
+            let imported = with_algorithm!(plan, algorithm => algorithm.import(cell.rings, export, import));
+            let word = imported.ok_or(ImportError::Contradictory)?;
+            if plan.over_at(cell, word) <= now || seat.change(key, word, None, taken.take()).swap() {
+                return Ok(());
+            }
+            back_off(&mut lost);
+        }
     }
 }
 

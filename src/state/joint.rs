@@ -4,7 +4,7 @@
 use super::cell::Key;
 use super::plan::Version;
 use super::request::{Request, RequestKind};
-use super::shard::{Full, Prepared, back_off};
+use super::shard::{Change, Charged, Full, Prepared, back_off};
 use super::table::{Charges, Table};
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
@@ -123,11 +123,10 @@ impl Table {
         let key = Key::of(fingerprint);
         let with = self.with(key, clock);
         let mut prepared = with.prepare(key, request, None).ok()??;
-        if !prepared.commit() {
+        if !prepared.change.swap() {
             return None;
         }
-        prepared.keep_place();
-        with.keep_up(&prepared.arena);
+        with.keep_up(&prepared.change.arena);
         Some(prepared.decision.into())
     }
 
@@ -151,9 +150,10 @@ impl Table {
         last_look: bool,
         clock: &dyn Clock,
         mut left: Option<&mut PerQuota>,
-        mut charges: Option<&mut Charges>,
+        charges: Option<&mut Charges>,
     ) -> Result<Option<Decision>, Full> {
-        let mut prepared: [Option<(Key, Prepared<'_>)>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
+        let mut changes: [Option<Change<'_>>; MAX_DIMENSIONS] = [const { None }; MAX_DIMENSIONS];
+        let mut charged = [Charged::default(); MAX_DIMENSIONS];
         let (mut admission, mut denied, mut skips) = (Admission::UNCOUNTED, None, false);
         let is_single = keyed.present().nth(1).is_none();
         for (dimension, key) in keyed.present() {
@@ -169,7 +169,7 @@ impl Table {
                         // Nothing is charged. The look at all keys names each that denies.
                         Decision::Denied(_) => return Ok(None),
                     }
-                    prepared[dimension] = Some((key, another));
+                    (changes[dimension], charged[dimension]) = (Some(another.change), another.charged);
                 }
                 Err(Full) if keyed.admits_without_place && (last_look || self.make_room(1, clock).is_err()) => {
                     skips = true;
@@ -181,39 +181,22 @@ impl Table {
             }
         }
         // A word has changed since its proposal. None was swapped, so all are proposed anew.
-        if !self.commit(&prepared) {
+        if !self.commit(&mut changes) {
             return Ok(None);
         }
         if skips {
             self.count_refused();
         }
-        for (key, prepared) in prepared.iter_mut().flatten() {
-            prepared.keep_place();
-            if let Some(charges) = charges.as_deref_mut().filter(|_| denied.is_none()) {
-                charges.push(*key, keyed.request.cost, prepared.charged);
+        if let Some(charges) = charges.filter(|_| denied.is_none()) {
+            for (change, charged) in changes.iter().zip(charged) {
+                change.iter().for_each(|change| charges.push(change.key, keyed.request.cost, charged));
             }
         }
         // The clock may panic here.
-        for (key, prepared) in prepared.iter().flatten() {
-            self.with(*key, clock).keep_up(&prepared.arena);
+        for change in changes.iter().flatten() {
+            self.with(change.key, clock).keep_up(&change.arena);
         }
         Ok(Some(denied.map_or(Decision::Admitted(admission), Decision::Denied)))
-    }
-
-    /// Swaps the words of all keys, or of none. Returns whether it did.
-    fn commit(&self, prepared: &[Option<(Key, Prepared<'_>)>]) -> bool {
-        let prepared = || prepared.iter().flatten();
-        let Some((key, first)) = prepared().next() else { return true };
-        if prepared().nth(1).is_none() {
-            return first.commit();
-        }
-        let mut parts = [first.part(self.shard_of(*key)); MAX_DIMENSIONS];
-        let mut count = 0;
-        for (part, (key, prepared)) in parts.iter_mut().zip(prepared()) {
-            *part = prepared.part(self.shard_of(*key));
-            count += 1;
-        }
-        self.claim(&mut parts[..count])
     }
 
     /// Answers a request that is denied by other than its quotas. They answer as if they alone
@@ -316,20 +299,30 @@ impl Table {
     /// Opens the accounts of keys that start low and deny the request, which is the first to ask
     /// them.
     fn open(&self, keyed: KeyedRequest<'_>, clock: &dyn Clock) {
-        if keyed.request.cost > 0 {
-            keyed.present().for_each(|(_, key)| self.open_low(key, keyed.request, clock));
+        for (_, key) in keyed.present().filter(|_| keyed.request.cost > 0) {
+            // If there is no place, the account begins with a later request.
+            let _ = self.open_low(key, keyed.request, clock);
         }
     }
 
     /// The same for one key.
-    pub(super) fn open_low(&self, key: Key, request: Request, clock: &dyn Clock) {
-        let with = self.with(key, clock);
-        let (decision, is_known) = with.peek(key, request, &mut { PerQuota::NONE });
-        if !is_known && matches!(decision, Decision::Denied(denial) if !denial.never_fits()) {
+    fn open_low(&self, key: Key, request: Request, clock: &dyn Clock) -> Result<(), Full> {
+        let (with, mut lost) = (self.with(key, clock), 0);
+        loop {
+            let (decision, is_known) = with.peek(key, request, &mut { PerQuota::NONE });
+            if is_known || !matches!(decision, Decision::Denied(denial) if !denial.never_fits()) {
+                return Ok(());
+            }
             if self.free_places() == 0 {
                 let _ = self.make_room(1, clock);
             }
-            with.open(key, request);
+            if let Some(Prepared { decision, mut change, .. }) = with.prepare(key, request, None)? {
+                // By another time it is admitted: nothing is charged for that.
+                if Decision::from(decision).is_admitted() || change.swap() {
+                    return Ok(());
+                }
+            }
+            back_off(&mut lost);
         }
     }
 }

@@ -85,7 +85,7 @@ impl Plan {
                 Self::Window(Window::new(limit, window, quota.phase().map(|phase| boundary(phase, window))))
             }
             Kind::Calendar { per, zone } => Self::Calendar(CalendarWindow::new(limit, per, zone, origin, since_1970)),
-            Kind::Concurrency { .. } => Self::Concurrency(Concurrency::new(limit)),
+            Kind::Concurrency { .. } => Self::Concurrency(Concurrency { limit }),
             Kind::SlidingCounter { window } => {
                 let window = nanos(window);
                 Self::Counter(Counter::new(limit, window, Some(boundary(quota.phase().unwrap_or_default(), window))))

@@ -85,7 +85,7 @@ pub(super) struct Seat<'a> {
     pub(super) now: u64,
 }
 
-impl Seat<'_> {
+impl<'a> Seat<'a> {
     pub(super) fn cell(&self) -> &Cell {
         self.arena.cell(self.index)
     }
@@ -114,31 +114,50 @@ impl Seat<'_> {
             Some(not_before) => plan.propose_first(self.seen(), not_before, request, left),
         }
     }
+
+    /// The change of its word to another. A key that gets its first permits by it gets the place.
+    #[inline(always)]
+    pub(super) fn change(self, key: Key, new: Word, life: Option<u64>, mut taken: Option<Taken<'a>>) -> Change<'a> {
+        // The key has a place already, or gets no permit that needs one.
+        if self.vacant_until.is_none() || new == self.word {
+            taken = None;
+        }
+        let Seat { arena, index, word: old, .. } = self;
+        Change { key, arena, index, old, new, life, taken }
+    }
 }
 
-/// The answer to a request, which is so as soon as the word is swapped.
-pub(super) struct Prepared<'a> {
+/// Another word for a key. What is decided by it is so as soon as the word is swapped.
+pub(super) struct Change<'a> {
+    pub(super) key: Key,
     pub(super) arena: Guard<'a, Arena>,
     index: usize,
     old: Word,
     /// The same word, if it stays.
     new: Word,
-    pub(super) decision: FastDecision,
-    pub(super) charged: Charged,
+    /// The life that the key has to be in. `None` if any will do.
+    pub(super) life: Option<u64>,
     /// The place of a key that gets its first permits.
     taken: Option<Taken<'a>>,
 }
 
-impl Prepared<'_> {
-    /// Swaps the word, if it still stands. Returns whether it did.
-    pub(super) fn commit(&self) -> bool {
-        // An answer that changes no word holds as of the load.
-        self.new == self.old || self.arena.cell(self.index).word.swap(self.old, self.new)
+impl Change<'_> {
+    /// Swaps the word, if it still stands. Returns whether it did: then the key keeps its place.
+    pub(super) fn swap(&mut self) -> bool {
+        // What changes no word holds as of the load.
+        let is_swapped = self.new == self.old || self.arena.cell(self.index).word.swap(self.old, self.new);
+        if is_swapped {
+            self.keep_place();
+        }
+        is_swapped
     }
 
     /// The part of a joint claim, of a cell in this shard.
     pub(super) fn part(&self, shard: usize) -> Part<'_> {
-        part(shard, &self.arena, self.index, self.old, self.new)
+        let &Self { index, old, new, life, .. } = self;
+        #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
+        let name = CellName { shard: shard as u32, arena: self.arena.number, index: index as u32 };
+        Part { name, cell: Some(self.arena.cell(index)), old, new, life }
     }
 
     /// The word is swapped: the key has its place from now on.
@@ -147,11 +166,11 @@ impl Prepared<'_> {
     }
 }
 
-/// A part of a claim: of a cell in this shard, in whatever life its key is.
-pub(super) fn part(shard: usize, arena: &Arena, index: usize, old: Word, new: Word) -> Part<'_> {
-    #[expect(clippy::cast_possible_truncation, reason = "there are fewer shards, and fewer cells in one")]
-    let name = CellName { shard: shard as u32, arena: arena.number, index: index as u32 };
-    Part { name, cell: Some(arena.cell(index)), old, new, life: None }
+/// The answer to a request, and the change that makes it so.
+pub(super) struct Prepared<'a> {
+    pub(super) decision: FastDecision,
+    pub(super) charged: Charged,
+    pub(super) change: Change<'a>,
 }
 
 /// There is no place for another key.
@@ -250,14 +269,9 @@ impl<'a> Context<'a> {
             return Ok(None);
         }
         let Some((decision, new, mark)) = seat.propose(key, request, left).answer() else { return Ok(None) };
-        let new = new.unwrap_or(seat.word);
-        // The key has a place already, or gets no permit that needs one.
-        if seat.vacant_until.is_none() || new == seat.word {
-            taken = None;
-        }
         let charged = Charged { mark, life: seat.cell().hint.life() };
-        let Seat { arena, index, word: old, .. } = seat;
-        Ok(Some(Prepared { arena, index, old, new, decision, charged, taken }))
+        let new = new.unwrap_or(seat.word);
+        Ok(Some(Prepared { decision, charged, change: seat.change(key, new, None, taken) }))
     }
 
     /// The index of a cell for a key that is not in this root, where its search ended. With it, the word
@@ -292,30 +306,6 @@ impl<'a> Context<'a> {
         Ok(Some((end, word, Some(self.shard.floor.load(Ordering::Acquire)))))
     }
 
-    /// Changes the word of a key by `change`. It returns another word, or `None` to leave it, and a
-    /// result; or `None` if another thread has changed the word.
-    ///
-    /// The key gets a cell if it has none. If it gets its first permits, it takes a place.
-    pub(super) fn change<T>(
-        self,
-        key: Key,
-        mut change: impl FnMut(&Seat<'_>) -> Option<(Option<Word>, T)>,
-    ) -> Result<T, Full> {
-        let (mut taken, mut lost) = (None, 0);
-        loop {
-            let seat = self.seat(key, &mut taken)?;
-            match change(&seat) {
-                Some((None, answer)) => return Ok(answer),
-                Some((Some(new), answer)) if seat.cell().word.swap(seat.word, new) => {
-                    taken.filter(|_| seat.vacant_until.is_some()).into_iter().for_each(Taken::keep);
-                    return Ok(answer);
-                }
-                // The answer follows from a word that has changed, so it is of no use.
-                _ => back_off(&mut lost),
-            }
-        }
-    }
-
     /// The cell of a key, with its word: neither held nor frozen. The key gets a cell if it has
     /// none. If it has no permits, it gets a place in `taken`: before it has a cell, so that a flood
     /// of keys at the cap takes no cells.
@@ -347,55 +337,65 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Begins the account of a new key that starts low and denies the request.
-    pub(super) fn open(self, key: Key, request: Request) {
-        let opened = |seat: &Seat<'_>| {
-            if seat.vacant_until.is_none() || request.cost > seat.version(key).most {
-                return Some((None, ()));
-            }
-            match seat.propose(key, request, None) {
-                Proposal::Deny { word, .. } => Some((word, ())),
-                Proposal::Admit { .. } => Some((None, ())),
-                Proposal::Lost => None,
-            }
-        };
-        // If there is no place, it begins with a later request.
-        let _ = self.change(key, opened);
-    }
-
     /// Whether the key has no permits, so that it needs a place to get some.
     pub(super) fn is_vacant(self, key: Key) -> bool {
-        self.look(key, |_, _| Some(())).is_none()
+        self.open_seat(key).is_none()
+    }
+
+    /// The cell of a key with permits. Any other key gets none.
+    #[inline]
+    pub(super) fn open_seat(self, key: Key) -> Option<Seat<'a>> {
+        let mut arena = self.shard.root.load();
+        loop {
+            let cell = if let Found::Cell(index, cell) = arena.find(key) { Some((index, cell)) } else { None };
+            let word = cell.map_or(Word::NEW, |(_, cell)| cell.word.load());
+            match cell {
+                // Words are frozen before their arena goes out of use.
+                Some((index, _)) if word.is_open() => {
+                    return Some(Seat { arena, index, word, vacant_until: None, now: self.now() });
+                }
+                // A held word names its claim, which has the state.
+                Some(_) if word.is_held() => self.shared.finish(word),
+                _ => match (arena.next(), cell) {
+                    // The arena's words tell nothing of the present.
+                    (Next::Gone, _) => arena = self.shard.root.load(),
+                    (Next::Arena(successor), Some((_, cell))) if word.is_frozen() => {
+                        self.move_cell(&arena, cell, key, &successor, self.now());
+                        arena = Guard::of(&self.shard.root, successor);
+                    }
+                    (Next::Arena(successor), None) => arena = Guard::of(&self.shard.root, successor),
+                    _ => return None,
+                },
+            }
+        }
     }
 
     /// Looks at the word of a key, if it has permits. `look` answers `None` if the word changed
     /// meanwhile.
     pub(super) fn look<T>(self, key: Key, mut look: impl FnMut(&Version, Seen<'_>) -> Option<T>) -> Option<T> {
-        let mut arena = self.shard.root.load();
         loop {
-            let cell = if let Found::Cell(_, cell) = arena.find(key) { Some(cell) } else { None };
-            let word = cell.map_or(Word::NEW, |cell| cell.word.load());
-            match (arena.next(), cell) {
-                // The arena is out of use, so its words tell nothing of the present.
-                (Next::Gone, _) => arena = self.shard.root.load(),
-                (Next::Arena(successor), Some(cell)) if word.is_frozen() => {
-                    self.move_cell(&arena, cell, key, &successor, self.now());
-                    arena = Guard::of(&self.shard.root, successor);
-                }
-                (Next::Arena(successor), None) => arena = Guard::of(&self.shard.root, successor),
-                // A held word names its claim, which has the state.
-                _ if word.is_held() => self.shared.finish(word),
-                (_, Some(cell)) if word.vacant_until().is_none() => {
-                    let seen = Seen { cell: arena.cell_ref(cell), word, now: self.now() };
-                    let looked = look(arena.version(key), seen);
-                    // Otherwise the word and the time are not of one instant.
-                    if looked.is_some() && seen.stands() {
-                        return looked;
-                    }
-                }
-                _ => return None,
+            let seat = self.open_seat(key)?;
+            let seen = seat.seen();
+            let looked = look(seat.version(key), seen);
+            // Otherwise the word and the time are not of one instant.
+            if looked.is_some() && seen.stands() {
+                return looked;
             }
         }
+    }
+
+    /// Swaps the word of a key with permits for another. Returns whether it did: not if the key has
+    /// none, or if there is no other word.
+    pub(super) fn change_open(self, key: Key, other: impl Fn(&Seat<'_>) -> Option<Word>) -> bool {
+        let mut lost = 0;
+        while let Some(seat) = self.open_seat(key) {
+            let Some(new) = other(&seat) else { return false };
+            if seat.cell().word.swap(seat.word, new) {
+                return true;
+            }
+            back_off(&mut lost);
+        }
+        false
     }
 
     /// The answer to a request, and whether the key has permits. Writes the permits left to `left`,
@@ -412,20 +412,11 @@ impl<'a> Context<'a> {
 
     /// Forgets the permits of a key. Returns whether it had any.
     pub(super) fn forget(self, key: Key) -> bool {
-        if self.is_vacant(key) {
-            return false;
-        }
-        // A place is taken only if the key is forgotten meanwhile, and given back at once.
-        let forgotten = self.change(key, |seat| {
-            if seat.vacant_until.is_some() {
-                return Some((None, false));
-            }
+        let is_forgotten = self.change_open(key, |seat| {
             // Before the swap: no receipt of this life may find a word of the next.
             seat.cell().hint.end_life();
-            let latest = seat.version(key).plan.latest(seat.word, seat.now);
-            Some((Some(Word::forgotten(latest)), true))
+            Some(Word::forgotten(seat.version(key).plan.latest(seat.word, seat.now)))
         });
-        let is_forgotten = forgotten.unwrap_or(false);
         if is_forgotten {
             self.shared.places.give_back();
         }

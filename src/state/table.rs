@@ -11,7 +11,8 @@ use super::concurrency::Entry;
 use super::places::Places;
 use super::plan::{Plan, Plans, Version};
 use super::request::Seen;
-use super::shard::{Charged, Context, Shard, Shared};
+use super::shard::{Change, Charged, Context, Shard, Shared};
+use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
@@ -147,7 +148,7 @@ impl Table {
         Self::with_shards(Plans::new(&[quotas], since_1970), 0, usize::MAX, 1)
     }
 
-    fn with_shards(plans: Plans, shard_bits: u32, key_cap: usize, expected_keys: usize) -> Self {
+    pub(super) fn with_shards(plans: Plans, shard_bits: u32, key_cap: usize, expected_keys: usize) -> Self {
         let plans = Arc::new(plans);
         let shard = || CachePadded(Shard::new(Arc::clone(&plans), expected_keys.div_ceil(1 << shard_bits)));
         Self {
@@ -190,9 +191,30 @@ impl Table {
         &self.shared.shards
     }
 
-    /// Swaps the words of all parts, or none.
-    pub(super) fn claim(&self, parts: &mut [Part<'_>]) -> bool {
-        self.shared.claims.claim(&self.shared, parts)
+    /// Swaps the words of all changes, or of none. Returns whether it did: then the keys keep their
+    /// places.
+    pub(super) fn commit(&self, changes: &mut [Option<Change<'_>>]) -> bool {
+        let claim = |parts: &mut [Part<'_>]| self.shared.claims.claim(&self.shared, parts);
+        let mut all = changes.iter_mut().flatten();
+        match (all.next(), all.next()) {
+            (None, _) => return true,
+            // A swap does not notice another life.
+            (Some(only), None) if only.life.is_some() => return claim(&mut [only.part(self.shard_of(only.key))]),
+            (Some(only), None) => return only.swap(),
+            _ => {}
+        }
+        let part = |change| Change::part(change, self.shard_of(change.key));
+        let Some(first) = changes.iter().flatten().next() else { return true };
+        let (mut parts, mut count) = ([part(first); MAX_DIMENSIONS], 0);
+        for (place, change) in parts.iter_mut().zip(changes.iter().flatten()) {
+            *place = part(change);
+            count += 1;
+        }
+        let is_granted = claim(&mut parts[..count]);
+        if is_granted {
+            changes.iter_mut().flatten().for_each(Change::keep_place);
+        }
+        is_granted
     }
 
     /// The plans of the last shard, which a change comes to when all others have it.
@@ -269,24 +291,26 @@ impl Table {
 
     /// Forgets every key.
     pub(crate) fn clear(&self, clock: &dyn Clock) {
-        for shard in self.shards() {
-            for key in shard.keys() {
-                self.with_shard(shard, clock).forget(key);
-            }
+        for (with, key) in self.keys(clock) {
+            with.forget(key);
         }
     }
 
     pub(crate) fn counts(&self, clock: &dyn Clock) -> TableCounts {
         let mut counts = TableCounts { live_keys: 0, cells: 0 };
-        for shard in self.shards() {
-            for key in shard.keys() {
-                let is_live = |version: &Version, seen: Seen<'_>| version.plan.over_at(seen.cell, seen.word) > seen.now;
-                let live = self.with_shard(shard, clock).look(key, |version, seen| Some(is_live(version, seen)));
-                counts.cells += usize::from(live.is_some());
-                counts.live_keys += usize::from(live == Some(true));
-            }
+        for (with, key) in self.keys(clock) {
+            let is_live = |version: &Version, seen: Seen<'_>| version.plan.over_at(seen.cell, seen.word) > seen.now;
+            let live = with.look(key, |version, seen| Some(is_live(version, seen)));
+            counts.cells += usize::from(live.is_some());
+            counts.live_keys += usize::from(live == Some(true));
         }
         counts
+    }
+
+    /// The keys that have a cell, each with its shard.
+    pub(super) fn keys<'a>(&'a self, clock: &'a dyn Clock) -> impl Iterator<Item = (Context<'a>, Key)> {
+        let shards = self.shards().iter().map(move |shard| self.with_shard(shard, clock));
+        shards.flat_map(|with| with.shard.keys().into_iter().map(move |key| (with, key)))
     }
 
     /// The requests of new keys that were refused for want of a place.

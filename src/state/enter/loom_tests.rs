@@ -44,7 +44,7 @@ impl Model {
     }
 
     fn leave(&self, entry: &Entry) {
-        self.world.with(&self.clock).leave(entry);
+        self.world.table.leave(entry, &self.clock);
     }
 
     fn left(&self, number: u64) -> Option<u32> {
@@ -85,11 +85,15 @@ fn loom_enter_a_request_leaves_its_own_life() {
     check_model(&bounded(3), || {
         let model = Model::new(2);
         let old = model.enter(A).expect("none is in flight");
-        let other = Arc::clone(&model);
+        // A write: what a thread reads first is not hidden by what it swaps then.
+        let start = Arc::new(sync::AtomicU64::new(0));
+        let (other, started) = (Arc::clone(&model), Arc::clone(&start));
         let thread = loom::thread::spawn(move || {
+            started.fetch_add(1, sync::Ordering::AcqRel);
             other.world.forget(A, &other.clock);
             [(); 2].map(|()| other.enter(A).expect("at most one is in flight"))
         });
+        start.fetch_add(1, sync::Ordering::AcqRel);
         model.leave(&old);
         let new = thread.join().unwrap();
         assert_eq!(model.left(A), Some(0), "the new ones are in flight");

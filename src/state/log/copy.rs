@@ -14,7 +14,7 @@ impl<L: Layout> LogPlan<L> {
         let view = View::of(self.layout, seen);
         let mut permits: Vec<_> = L::permits_from(&view, self.live_from(view.lasting(view.state.newest))).collect();
         // If refused requests count, the log remembers the newest.
-        let mut known = if self.counts_refused() { self.remembered } else { u32::MAX };
+        let mut known = if self.counts_refused { self.remembered } else { u32::MAX };
         let mut refunded = 0;
         for (other, granted) in permits.iter_mut().rev() {
             let taken = if *other == stamp { (*granted).min(cost - refunded).min(known) } else { 0 };

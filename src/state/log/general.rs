@@ -8,17 +8,34 @@ use crate::state::cell::Word;
 use crate::state::request::{Algorithm, CellRef, Proposal, Request, RequestKind, Seen};
 use crate::state::ring::Rings;
 
-impl<L: Layout> LogPlan<L> {
-    /// How far ahead permits may be reserved, in steps. Further ahead the log would have to remember
-    /// more than twice the limit. If refused requests count, nothing is reserved ahead.
-    fn furthest_ahead(&self) -> u64 {
-        if L::RESERVES && !self.counts_refused() { self.window() } else { 0 }
-    }
-}
-
 impl<L: Layout> Algorithm for LogPlan<L> {
+    #[inline(always)]
     fn propose(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
-        self.proposal(seen, request, left)
+        let view = View::of(self.layout, seen);
+        if request.kind == RequestKind::Refused {
+            return self.deny_and_count(&view, request, left);
+        }
+        let (stamp, delay_ns) = match self.refusal(&view, request.cost) {
+            None => (view.step, 0),
+            Some(refusal) => {
+                // Further ahead the log would have to remember more than twice the limit. If refused
+                // requests count, nothing is reserved ahead.
+                let furthest = if L::RESERVES && !self.counts_refused { self.window() } else { 0 };
+                let (wait_ns, within) = (view.until(refusal.until), request.within.min(furthest));
+                if wait_ns > within {
+                    return self.deny(&view, request, refusal, wait_ns - within, left);
+                }
+                (refusal.until, wait_ns)
+            }
+        };
+        let grant = view.grant(request.cost, stamp);
+        self.tell(left, &view, (!request.peeks).then_some(grant));
+        // No swap checks a peek, so it looks whether the slots were still those of the word.
+        if request.peeks && !view.seen.stands() {
+            return Proposal::Lost;
+        }
+        let word = if request.peeks { seen.word } else { self.grant(&view, grant) };
+        Proposal::Admit { word, mark: stamp.into(), delay_ns }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a log's mark is a stamp")]
@@ -30,7 +47,7 @@ impl<L: Layout> Algorithm for LogPlan<L> {
     /// and a word does not come to more than it can hold.
     fn owe(&self, seen: Seen<'_>, cost: u32) -> Word {
         let view = View::of(self.layout, seen);
-        let most = if self.counts_refused() {
+        let most = if self.counts_refused {
             // As in `deny_and_count`.
             self.remembered - L::count_from(&view, view.step, self.remembered)
         } else {
@@ -77,7 +94,7 @@ impl<L: Layout> Algorithm for LogPlan<L> {
     }
 
     fn bytes(&self) -> usize {
-        self.bytes_of_bounds()
+        size_of_val(&*self.bounds) + size_of_val(&*self.given)
     }
 }
 
@@ -90,36 +107,9 @@ impl<L: Layout> LogPlan<L> {
         cost: u32,
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
-        let (decision, new, _) = self.proposal(seen, Request::acquire(cost), left).answer()?;
+        let (decision, new, _) = self.propose(seen, Request::acquire(cost), left).answer()?;
         // As `<dyn Algorithm>::decide`. A grant always changes the word.
         new.is_none_or(|new| seen.cell.word.swap(seen.word, new)).then_some(decision)
-    }
-
-    /// The same as [`Algorithm::propose`].
-    #[inline(always)]
-    fn proposal(&self, seen: Seen<'_>, request: Request, left: Option<&mut PerQuota>) -> Proposal {
-        let view = View::of(self.layout, seen);
-        if request.kind == RequestKind::Refused {
-            return self.deny_and_count(&view, request, left);
-        }
-        let (stamp, delay_ns) = match self.refusal(&view, request.cost) {
-            None => (view.step, 0),
-            Some(refusal) => {
-                let (wait_ns, within) = (view.until(refusal.until), request.within.min(self.furthest_ahead()));
-                if wait_ns > within {
-                    return self.deny(&view, request, refusal, wait_ns - within, left);
-                }
-                (refusal.until, wait_ns)
-            }
-        };
-        let grant = view.grant(request.cost, stamp);
-        self.tell(left, &view, (!request.peeks).then_some(grant));
-        // No swap checks a peek, so it looks whether the slots were still those of the word.
-        if request.peeks && !view.seen.stands() {
-            return Proposal::Lost;
-        }
-        let word = if request.peeks { seen.word } else { self.grant(&view, grant) };
-        Proposal::Admit { word, mark: stamp.into(), delay_ns }
     }
 
     /// The denial of a request, which counts if refused requests do.
@@ -132,7 +122,7 @@ impl<L: Layout> LogPlan<L> {
         wait_ns: u64,
         left: Option<&mut PerQuota>,
     ) -> Proposal {
-        if self.counts_refused() {
+        if self.counts_refused {
             return self.deny_and_count(view, request, left);
         }
         self.tell(left, view, None);
@@ -169,7 +159,7 @@ impl<L: Layout> LogPlan<L> {
     #[inline]
     fn tell(&self, left: Option<&mut PerQuota>, view: &View<'_, L>, grant: Option<Grant>) {
         if let Some(left) = left {
-            left.set(self.given().map(|bound| left_of(bound, view, grant)));
+            left.set(self.given.iter().map(|&bound| left_of(bound, view, grant)));
         }
     }
 
@@ -204,7 +194,7 @@ impl<L: Layout> LogPlan<L> {
     pub(super) fn grant(&self, view: &View<'_, L>, grant: Grant) -> Word {
         let live_from = self.live_from(view.lasting(grant.stamp));
         // A ring of all that is remembered takes the place of its oldest permits.
-        let is_longest = self.counts_refused() && view.ring.len() >= self.remembered as usize;
+        let is_longest = self.counts_refused && view.ring.len() >= self.remembered as usize;
         let free_below = if is_longest { u64::MAX } else { live_from };
         match L::continued(view, grant, live_from, free_below) {
             Some(state) => L::pack(state),
@@ -225,7 +215,7 @@ impl<L: Layout> LogPlan<L> {
         let Grant { cost, stamp, reserved } = grant;
         let older = L::permits_from(view, live_from);
         let mut dropped = 0;
-        if self.counts_refused() {
+        if self.counts_refused {
             // As many as fit already: a limit may have been larger.
             let most = self.remembered.max(view.state.run) as usize;
             dropped = (older.len() + cost as usize).saturating_sub(most.max(view.ring.len()));

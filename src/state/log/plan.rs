@@ -12,8 +12,9 @@ pub(in crate::state) struct LogPlan<L> {
     /// The only quota, unless refused requests count.
     pub(super) single: Option<Bound>,
     /// All quotas, in the given order.
-    given: Box<[Bound]>,
-    counts_refused: bool,
+    pub(super) given: Box<[Bound]>,
+    /// Whether refused requests are added to the log.
+    pub(super) counts_refused: bool,
     /// The most permits that a log remembers: reserved permits beside those that are live, or the
     /// newest requests, refused or not. Decisions read half of them.
     pub(super) remembered: u32,
@@ -66,24 +67,10 @@ impl<L> LogPlan<L> {
         Self { layout, bounds: kept.into(), single, given, counts_refused, remembered: most.saturating_mul(2) }
     }
 
-    /// Bytes on the heap.
-    pub(super) fn bytes_of_bounds(&self) -> usize {
-        size_of_val(&*self.bounds) + size_of_val(&*self.given)
-    }
-
     /// The quota, if there is one.
     #[inline]
     pub(super) fn only(&self) -> Option<&Bound> {
         if let [only] = &*self.given { Some(only) } else { None }
-    }
-
-    pub(super) fn given(&self) -> impl Iterator<Item = Bound> {
-        self.given.iter().copied()
-    }
-
-    /// Whether refused requests are added to the log.
-    pub(super) fn counts_refused(&self) -> bool {
-        self.counts_refused
     }
 
     /// The most live permits that a ring needs room for.

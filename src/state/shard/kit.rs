@@ -4,12 +4,12 @@ use super::*;
 use crate::decision::{Denial, PerQuota};
 use crate::quota::Quota;
 use crate::state::cell::{MOST_SHARD_BITS, TIME_ZERO};
-use crate::state::table::Refundable;
+use crate::state::table::{Refundable, Table};
 use core::cell::Cell as Counter;
 use core::time::Duration;
 
 pub(in crate::state) struct World {
-    pub(in crate::state) shared: Shared,
+    pub(in crate::state) table: Table,
 }
 
 /// A clock that stands still.
@@ -57,21 +57,15 @@ pub(in crate::state) enum Answer {
 
 impl World {
     pub(in crate::state) fn new(quotas: &[Quota], cap: usize, room: usize) -> Self {
-        Self {
-            shared: Shared {
-                shards: [CachePadded(Shard::new(Arc::new(Plans::new(&[quotas], 0)), room))].into(),
-                places: Places::new(cap),
-                claims: Claims::new(),
-            },
-        }
+        Self { table: Table::with_shards(Plans::new(&[quotas], 0), 0, cap, room) }
     }
 
     pub(in crate::state) fn shard(&self) -> &Shard {
-        &self.shared.shards[0]
+        &self.table.shards()[0]
     }
 
     pub(in crate::state) fn with<'a>(&'a self, clock: &'a dyn Clock) -> Context<'a> {
-        Context { shard: self.shard(), shared: &self.shared, clock }
+        self.table.with_shard(self.shard(), clock)
     }
 
     /// The answer of a log.
@@ -124,10 +118,11 @@ impl World {
         let mut lost = 0;
         loop {
             let (shard, with) = (self.shard(), self.with(clock));
-            if let Some(mut prepared) = with.prepare(key, request, None)?.filter(Prepared::commit) {
-                prepared.keep_place();
-                with.keep_up(&prepared.arena);
-                return Ok((prepared.decision, Some(prepared.charged)));
+            if let Some(Prepared { decision, charged, mut change }) = with.prepare(key, request, None)? {
+                if change.swap() {
+                    with.keep_up(&change.arena);
+                    return Ok((decision, Some(charged)));
+                }
             }
             if request.cost > shard.root().version(key).most {
                 return Ok((FastDecision::denied(Denial::NEVER, 0), None));
@@ -160,8 +155,8 @@ impl World {
     }
 
     pub(in crate::state) fn refund_charged(&self, key: Key, cost: u32, charged: Charged, clock: &dyn Clock) -> u32 {
-        let settled = self.shared.settle(&[Refundable { key, cost, charged }], 0, true, clock);
-        cost - settled.ok().flatten().expect("there is a charge")
+        let settled = self.table.settle(&[Refundable { key, cost, charged }], 0, clock);
+        cost - settled.expect("there is a charge")
     }
 
     fn life(&self, number: u64, clock: &dyn Clock) -> u64 {
@@ -176,6 +171,6 @@ impl World {
     }
 
     pub(in crate::state) fn taken(&self) -> u64 {
-        self.shared.places.cap - self.shared.places.free()
+        self.table.shared.places.cap - self.table.shared.places.free()
     }
 }

@@ -131,7 +131,7 @@ impl Model {
         let with = self.world.with(&self.clock);
         let prepared = with.prepare(key(number), super::Request::acquire(1), None).expect("there is a place");
         let Some(prepared) = prepared else { return };
-        if self.world.shared.claims.claim(&self.world.shared, &mut [prepared.part(0)]) {
+        if self.world.table.shared.claims.claim(&self.world.table.shared, &mut [prepared.change.part(0)]) {
             let stamp = u64::try_from(prepared.charged.mark).unwrap() - crate::state::cell::TIME_ZERO;
             self.granted.lock().unwrap().push((number, stamp));
         }
@@ -339,7 +339,7 @@ fn loom_shard_a_forget_beside_a_grant() {
 
 #[test]
 fn loom_shard_two_forgets() {
-    plot(&[log(1, 9)], &[Ask(A)], &[&[Forget(A)], &[Forget(A)]]).explore(Model::check_places);
+    plot(&[log(1, 9)], &[Ask(A)], &[&[START, Forget(A)], &[START, Forget(A)]]).explore(Model::check_places);
 }
 
 #[test]

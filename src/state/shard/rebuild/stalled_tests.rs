@@ -168,7 +168,7 @@ impl<'a> Play<'a> {
 
     fn ask(&mut self, number: u64, cost: u32, lag: u64) {
         let (reading, live) = (self.now.saturating_sub(lag), self.live(number, self.now));
-        let no_place = self.is_vacant(number) && self.world.shared.places.free() == 0;
+        let no_place = self.is_vacant(number) && self.world.table.shared.places.free() == 0;
         let answer = self.world.ask(number, cost, &At(reading));
         assert_eq!(answer == Answer::Full, no_place && (lag > 0 || live == 0));
         match answer {
@@ -238,7 +238,7 @@ impl<'a> Play<'a> {
                 }
             }
             Stop::Decided(number, freezes) => {
-                let mut taken = self.is_vacant(number).then(|| world.shared.places.take()).flatten();
+                let mut taken = self.is_vacant(number).then(|| world.table.shared.places.take()).flatten();
                 if taken.is_none() && self.is_vacant(number) {
                     return;
                 }

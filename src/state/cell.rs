@@ -250,8 +250,8 @@ impl CellTable {
         is_inserted
     }
 
-    /// Whether a rebuild is due before another key comes: nearly all cells are taken. Whether it is
-    /// due for the rings is asked by those who take one.
+    /// Whether a rebuild is due before another key comes: 13 of 16 cells are taken. `Rings::are_due` tells
+    /// whether it is due for the rings.
     pub(super) fn is_full(&self) -> bool {
         let used = usize::try_from(self.used.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
         used >= self.len() / 16 * 13 + self.len() % 16 / 2
@@ -412,7 +412,7 @@ impl AtomicWord {
         Word(self.0.load(Ordering::Acquire))
     }
 
-    /// Swaps the word if it still stands. Returns whether it did.
+    /// Writes `new` if the word is still `old`. Returns whether it did.
     #[inline]
     #[must_use]
     pub(super) fn swap(&self, old: Word, new: Word) -> bool {

@@ -22,7 +22,7 @@ pub(super) struct Concurrency {
 /// The requests of a key that are in flight.
 ///
 /// ```text
-/// { life: 61, open: 32, requests: 32 }
+/// { requests: 32, open: 32, life: 61 }
 /// ```
 ///
 /// `open` is one, so that a word without requests is not that of a new key.

@@ -186,14 +186,14 @@ impl Layout for Permits {
             return None;
         }
         let claimed = LogState { newest: stamp, run: cost, position: 0, ring: RingRef::NONE, reserved };
-        // Nothing counts, so nothing is spilled.
-        let is_first = newest < live_from || run == 0 && slots == 0;
+        // Then nothing is spilled.
+        let nothing_counts = newest < live_from || run == 0 && slots == 0;
         if cost > slots {
             // A ring that is too short is dropped if nothing in it counts, and otherwise copied.
-            return is_first.then_some(claimed);
+            return nothing_counts.then_some(claimed);
         }
-        if !is_first {
-            // The slots of the newest grant are not expired either.
+        if !nothing_counts {
+            // Also if the grant would take a slot of the newest grant, which is live.
             if Self::back(view, slots + 1 - cost) >= free_below {
                 return None;
             }
@@ -239,12 +239,12 @@ impl Layout for Permits {
 /// Writes the newest grant to its slots, unless another thread has.
 fn spill(view: &View<'_, Permits>) {
     let LogState { newest, run, position, .. } = view.state;
-    view.ring.raise(position, run, newest);
+    view.ring.raise_last(position, run, newest);
 }
 
 /// The answer of the short way.
 enum Plain {
-    /// The word after the grant, once the newest grant of the present word is spilled.
+    /// The word after the grant. The slots of the newest grant have been written.
     Granted(Word),
     /// The time until which the request does not fit, if the word still stands.
     Denied(u64),
@@ -264,7 +264,8 @@ impl LogPlan<Permits> {
     #[inline(never)]
     pub(in crate::state) fn decide_shortly(&self, seen: Seen<'_>, cost: u32) -> Option<FastDecision> {
         match self.decide_plainly(seen, cost) {
-            // A lost swap gives no answer: the word may have no room for the grant.
+            // A lost swap gives no answer: the decision follows from a word that has changed. The slots that
+            // were written stay right (INV-SPILL-BELOW).
             Plain::Granted(word) => seen.cell.word.swap(seen.word, word).then_some(FastDecision::admitted(0)),
             // A later grant may have written over the slots that were read.
             Plain::Denied(_) if !seen.stands() => None,
@@ -278,13 +279,15 @@ impl LogPlan<Permits> {
         }
     }
 
-    /// Decides a request for so many permits, at most the limit, as `propose` does.
+    /// Decides a request for at most the limit, as `propose` does. If it grants, it has written the slots
+    /// of the newest grant. It swaps nothing.
     #[inline(always)]
     fn decide_plainly(&self, seen: Seen<'_>, cost: u32) -> Plain {
         let Some(Bound { limit, window, .. }) = self.single else { return Plain::Unknown };
         let LogState { newest, run, position, ring, reserved } = Permits::unpack(seen.word);
         let slots = self.layout.slots_of(ring.class);
-        // A reserved stamp may be later than the clock, and a key without a ring may get one.
+        // The general way knows reserved stamps, takes a ring or a longer one, and grants more than
+        // `MAX_RUN` permits.
         if reserved || cost > slots.min(MAX_RUN) {
             return Plain::Unknown;
         }
@@ -300,13 +303,15 @@ impl LogPlan<Permits> {
         if until > stamp {
             return Plain::Denied(until);
         }
+        // If the newest grant has expired, so have all others: nothing is spilled.
         if newest + window > stamp {
-            // The grant may not write over a live stamp. In a full-grown ring it is the one that decided.
+            // The grant takes its slots from the oldest permits, which must have expired. In a full-grown
+            // ring the newest of these is the stamp that decided.
             let last = slots + 1 - cost;
             if last != decides && back(last) + window > stamp {
                 return Plain::Unknown;
             }
-            slots_of_ring.raise(position, run, newest);
+            slots_of_ring.raise_last(position, run, newest);
         }
         let end = position + cost;
         let position = if end < slots { end } else { end - slots };
@@ -323,10 +328,10 @@ impl<L: Layout> LogPlan<L> {
         if cost != 1 {
             return None;
         }
-        // The word was loaded before.
+        // The word was loaded before the hint (INV-HINT).
         let newest = LogState::newest_in(seen.word);
         let (until, bound) = seen.cell.hint.later_than(seen.now.max(self.layout.end_of(newest)))?;
-        let (bound, wait_ns) = (self.bounds[bound], until - seen.now);
+        let (bound, wait_ns) = (self.bounds.get(bound)?, until - seen.now);
         if let Some(left) = left {
             let &Bound { limit, window, .. } = self.only()?;
             // The hint may be of a later word.

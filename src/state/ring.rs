@@ -46,23 +46,23 @@ impl Ring<'_> {
         self.slot(position, back).load(Ordering::Acquire)
     }
 
-    /// Raises the newest so many slots before a position to a value. A slot that has as much is left as
+    /// Raises the last `count` slots before a position to a value. A slot that has as much is left as
     /// it is.
     #[inline(always)]
-    pub(super) fn raise(self, position: u32, newest: u32, to: u64) {
+    pub(super) fn raise_last(self, position: u32, count: u32, to: u64) {
         // Most grants are of one permit, and need no walk.
-        if newest == 1 {
+        if count == 1 {
             return raise(self.slot(position, 1), to);
         }
         let (before, around) = self.split_at(position as usize);
-        before.iter().rev().chain(around.iter().rev()).take(newest as usize).for_each(|slot| raise(slot, to));
+        before.iter().rev().chain(around.iter().rev()).take(count as usize).for_each(|slot| raise(slot, to));
     }
 }
 
 /// Writes a value that is greater than that of a slot. A slot that has as much is left as it is.
 #[inline(always)]
 fn raise(slot: &AtomicU64, to: u64) {
-    // Never lower: another thread may have spilled a later grant here meanwhile.
+    // INV-SPILL-BELOW, never lower: another thread may have spilled a later grant here meanwhile.
     let mut value = slot.load(Ordering::Acquire);
     while value < to {
         match slot.compare_exchange(value, to, Ordering::AcqRel, Ordering::Acquire) {

@@ -179,10 +179,10 @@ pub(super) struct Full;
 
 /// The pauses after the first swap that a thread lost: meanwhile the other thread decides a few times
 /// without moving the cache line.
-const SHORTEST_BACKOFF: u32 = 32;
+const FIRST_PAUSE: u32 = 32;
 
-/// The attempts after which a thread that lost a swap no longer waits longer.
-const LONGEST_BACKOFF: u32 = 2;
+/// How often the pause doubles.
+const DOUBLINGS: u32 = 2;
 
 impl Shard {
     /// An empty shard with room for so many keys.
@@ -454,10 +454,10 @@ impl<'a> Context<'a> {
 pub(super) fn back_off(lost: &mut u32) {
     #[cfg(tollgate_loom)]
     loom::thread::yield_now();
-    for _ in 0..SHORTEST_BACKOFF << *lost {
+    for _ in 0..FIRST_PAUSE << *lost {
         core::hint::spin_loop();
     }
-    *lost = (*lost + 1).min(LONGEST_BACKOFF);
+    *lost = (*lost + 1).min(DOUBLINGS);
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ impl Arena {
         // A new key needs a place and a cell first.
         let cell = find(self)?;
         let version = if let Some(common) = &self.common { common } else { self.plans.get(key)? };
-        // An algorithm decides no cost above the limit: no wait helps. One permit is above none.
+        // `acquire` answers a cost above the limit. A limit is at least one, so one permit needs no look.
         if cost > 1 && cost > version.most {
             return None;
         }
@@ -144,7 +144,7 @@ impl Plans {
         self.own.as_ref()?.get(&key)
     }
 
-    /// The version for a key. There is always one.
+    /// The version for a key. There is always one, but an index would add code to unwind.
     #[inline(always)]
     pub(super) fn get(&self, key: Key) -> Option<&Arc<Version>> {
         self.own_of(key).or_else(|| self.all.get(key.group()))
@@ -177,12 +177,12 @@ impl Plan {
             (Self::Queue(_) | Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_), None) => {
                 self.decide_account(&cell.word, word, now, cost)
             }
-            _ => self.decide_apart(seen(), cost, left),
+            _ => self.decide_rest(seen(), cost, left),
         }
     }
 
     /// A decision of an account: a call with registers alone. Each has a function of its own, because
-    /// one for all would keep the registers that the longest needs.
+    /// one for all would save the registers that the longest needs.
     #[inline(never)]
     fn decide_account(&self, cell: &AtomicWord, word: Word, now: u64, cost: u32) -> Option<FastDecision> {
         match self {
@@ -191,12 +191,13 @@ impl Plan {
             Self::Counter(counter) => decide_apart(counter, cell, word, now, cost),
             Self::WarmUp(warm_up) => decide_apart(warm_up, cell, word, now, cost),
             Self::Calendar(calendar) => decide_apart(calendar, cell, word, now, cost),
+            // `decide` sends no others here.
             _ => None,
         }
     }
 
     #[inline(never)]
-    fn decide_apart(&self, seen: Seen<'_>, cost: u32, mut left: Option<&mut PerQuota>) -> Option<FastDecision> {
+    fn decide_rest(&self, seen: Seen<'_>, cost: u32, mut left: Option<&mut PerQuota>) -> Option<FastDecision> {
         if let Some((wait_ns, quota)) = self.denied_by_hint(seen, cost, left.as_deref_mut()) {
             return Some(FastDecision::denied(wait_ns, quota));
         }
@@ -237,12 +238,12 @@ fn carried_out(verdict: Verdict, cell: &AtomicWord, word: Word) -> Option<FastDe
         Verdict::Admit { state, delay_ns } => {
             cell.swap(word, Word::of(state)).then_some(FastDecision::admitted(delay_ns))
         }
-        // Nothing is written: the account of an open word has begun.
+        // Only a key that was never asked has a state to write.
         Verdict::Deny { wait_ns, .. } => Some(FastDecision::denied(wait_ns, 0)),
     }
 }
 
-/// The same, with the permits left.
+/// Decides as [`decide`], and writes the permits left. If the swap is lost, the caller discards them.
 fn decide_and_tell<A: Account>(account: &A, seen: Seen<'_>, cost: u32, left: &mut PerQuota) -> Option<FastDecision> {
     let Seen { cell, word, now } = seen;
     let decided = account.decide_open(word.state(), now, cost);

@@ -126,7 +126,7 @@ impl<T> Root<T> {
     /// Returns the value. It is that of some moment between the call and the return.
     ///
     /// The first guards of a thread cost a few plain instructions each. A thread that has more than
-    /// three at a time takes a locked one for each further.
+    /// three at a time takes some locked ones for each further.
     ///
     /// ```
     /// let root = tollgate_root::Root::new(std::sync::Arc::new(7));
@@ -151,12 +151,14 @@ impl<T> Root<T> {
     #[cold]
     #[inline(never)]
     fn load_slowly(&self, record: &'static Record) -> (*const T, &'static Record) {
+        // Each further round means that another thread has replaced the value.
         let value = loop {
             if let Some(value) = self.try_load(record, || if is_asymmetric() { light() } else { fence() }) {
                 break value;
             }
         };
-        // An attempt may have named a value that was replaced. No guard of it goes.
+        // A failed attempt named a value that was replaced. Its thread may have marked the record for
+        // that. No guard of that value will end, so this thread frees it.
         if record.marks.load(Ordering::Acquire) & COLLECT != 0 {
             // If the end of a value panics, the record is free again.
             let guard = Guard { root: self, value, record: Some(record) };
@@ -216,6 +218,7 @@ impl<T> Root<T> {
 
     fn replace(&self, old: *const T, new: Arc<T>) -> bool {
         let (old, new) = (old.cast_mut(), Arc::into_raw(new).cast_mut());
+        // It publishes `new`. It need not acquire: the caller has seen `old`.
         // Not `old` itself: a pointer of a `&T` may not touch the counts beside the value.
         let exchanged = self.current.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
         let is_replaced = exchanged.is_ok();
@@ -253,6 +256,8 @@ impl<T> Root<T> {
         }
     }
 
+    /// `collect` takes the whole list, so no node is put back under a thread that pushes. Each push goes
+    /// on with the release sequence, so one barrier acquires all nodes.
     fn push(&self, retired: Box<Retired<T>>) {
         let node = Box::into_raw(retired);
         let mut head = self.retired.load(Ordering::Relaxed);
@@ -268,8 +273,9 @@ impl<T> Root<T> {
 
     /// Frees the retired values that no guard has. The guards of the others will free them.
     ///
-    /// Each further round is due to a record that named a retired value and has changed. No load
-    /// names such a value again, so the rounds end.
+    /// Each further round is due to a record that named a retired value and has changed. A load that
+    /// begins later does not name such a value, and one that began earlier names it at most once. So
+    /// the rounds end.
     #[cold]
     fn collect(&self) {
         loop {
@@ -277,8 +283,8 @@ impl<T> Root<T> {
             if list.is_null() {
                 return;
             }
-            // A record that names one of these values does so before this, or for a load that then
-            // finds another value. The barrier also acquires the list.
+            // A record that will keep one of these values names it before the barrier. A later record
+            // finds another value in its second load. The barrier also acquires the list.
             heavy();
             let (mut kept, mut free) = (Vec::new(), Vec::new());
             while !list.is_null() {
@@ -286,6 +292,7 @@ impl<T> Root<T> {
                 let retired = unsafe { Box::from_raw(list) };
                 list = retired.next.get();
                 let value = Arc::as_ptr(&retired.value).cast_mut().cast::<()>();
+                // One record is enough: its guard looks for the others as it goes.
                 match records().find(|record| eq(record.hazard.load(Ordering::Acquire), value)) {
                     Some(record) => {
                         kept.push((record, value));

@@ -12,7 +12,7 @@ use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Ordering, fence, is_asymmetri
 /// or as three for each thread. One that is not taken has no guard.
 #[repr(align(128))]
 pub(crate) struct Record {
-    /// The value of the guard; null without one. Only the guard's thread and that of the record write it.
+    /// The value of the guard; null without one. Only the thread that took the record writes it.
     pub(crate) hazard: AtomicPtr<()>,
     /// What is to be done as the guard goes.
     pub(crate) marks: AtomicU8,
@@ -25,7 +25,8 @@ pub(crate) struct Record {
 pub(crate) const COLLECT: u8 = 1;
 /// The record was taken for one guard.
 const GIVE_BACK: u8 = 2;
-/// The barrier of readers is a fence: always, or never.
+/// The barrier of readers is a fence. All records have this mark, or none. So each guard ends by
+/// [`Record::end`], which has the fence.
 const FENCE: u8 = 4;
 
 /// The records that a thread keeps.
@@ -124,7 +125,7 @@ impl Record {
         self.marks.load(Ordering::Relaxed) != 0
     }
 
-    /// Gives a free record back.
+    /// Gives a record without a guard back.
     fn give_back(&self) {
         self.is_taken.store(false, Ordering::Release);
     }
@@ -134,7 +135,7 @@ impl Record {
     pub(crate) fn another() -> &'static Self {
         let kept = OWN_RECORDS.try_with(|kept| {
             let free = kept.free()?;
-            // A load by the first record has no fence.
+            // `Root::load` uses the first record without a fence.
             if is_asymmetric() {
                 FIRST_OWN.with(|first| first.set(kept.0[0].get()));
             }
@@ -147,10 +148,10 @@ impl Record {
         })
     }
 
-    /// Takes a record, which is free.
+    /// Takes a record that no thread and no guard has taken.
     fn take() -> &'static Self {
         let mut record = first_record();
-        // A record that was given back acquires what its last guard read.
+        // Acquires from `give_back`: the reads of the last guard come before the next guard.
         while record.is_taken.load(Ordering::Relaxed) || record.is_taken.swap(true, Ordering::Acquire) {
             record = record.next.get_or_init(Self::new);
         }
@@ -161,6 +162,7 @@ impl Record {
     /// free a value.
     #[cold]
     pub(crate) fn end(&self) -> bool {
+        // The end of the guard comes before the look at the marks, where `light` does not see to that.
         fence();
         let marks = self.marks.fetch_and(FENCE, Ordering::Acquire);
         if marks & GIVE_BACK != 0 {

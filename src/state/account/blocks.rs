@@ -1,7 +1,7 @@
 //! The blocks of a penalty: each is longer than the last, until the key has been quiet.
 //!
 //! ```text
-//! { number: 8, is_over: 1, time: 63 }
+//! { time: 63, is_over: 1, number: 8 }
 //! ```
 //!
 //! # Decisions

@@ -22,7 +22,7 @@
 //! # Refunds
 //!
 //! ```text
-//! { waited: 1, refunds: 7, opened: 24, full_at: 93 }
+//! { full_at: 93, opened: 24, refunds: 7, waited: 1 }
 //! ```
 //!
 //! A refund pours permits back: F goes back by `c * P`. They count until the bucket has been full.

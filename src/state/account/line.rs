@@ -2,7 +2,7 @@
 //! warm-up.
 //!
 //! ```text
-//! { rest: 125 - b, free_at: b }        b = 93 for a queue; 63 + ceil(log2 r) for a warm-up
+//! { free_at: b, rest: 125 - b }        b = 93 for a queue; 63 + ceil(log2 r) for a warm-up
 //! ```
 //!
 //! # Decisions

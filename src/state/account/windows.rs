@@ -1,8 +1,8 @@
 //! Counts in windows of one length: the fixed window, and the sliding window counter.
 //!
 //! ```text
-//! { moves: 32, current: 31, start: 62 }                 fixed window
-//! { moves: 23, current: 20, previous: 20, start: 62 }   sliding window counter
+//! { start: 62, current: 31, moves: 32 }                 fixed window
+//! { start: 62, previous: 20, current: 20, moves: 23 }   sliding window counter
 //! ```
 //!
 //! The state has the start of the current window, and the permits granted in it and, of a sliding

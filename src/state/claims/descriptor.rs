@@ -40,7 +40,7 @@ pub(super) struct ClaimName {
 /// What a held word says.
 ///
 /// ```text
-/// { installation: 61, serial: 32, descriptor: 32 }
+/// { descriptor: 32, serial: 32, installation: 61 }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Held {
@@ -64,7 +64,7 @@ pub(super) struct Descriptor {
 /// The state of a descriptor.
 ///
 /// ```text
-/// { serial: 32, workers: 26, parts: 4, phase: 2 }
+/// { phase: 2, parts: 4, workers: 26, serial: 32 }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct State {

@@ -190,7 +190,7 @@ impl Layout for Steps {
             && total <= MAX_TOTAL
             && view.entry(view.most_entries()).number() < state.number_of(free_below);
         if is_free && last.number() < number {
-            view.ring.raise(state.position, 1, Entry::new(number, total).0);
+            view.ring.raise_last(state.position, 1, Entry::new(number, total).0);
         }
         is_free.then_some(LogState { newest: stamp, run: cost, position: state.position + 1, ..state })
     }
@@ -262,7 +262,7 @@ impl LogState {
 /// A step that is over, in a slot.
 ///
 /// ```text
-/// { number: 33, total: 31 }
+/// { total: 31, number: 33 }
 /// ```
 ///
 /// Steps are numbered from one epoch before that of the ring's words. `total` counts the permits of

@@ -67,8 +67,8 @@ impl Quota {
             is_long(window) => QuotaError::WindowTooLong { window };
         }
         match kind {
-            Kind::LeakyQueue { max_delay, .. } => {
-                error_if! { limit > Self::MAX_CAPACITY => QuotaError::QueueTooLong { max_delay }; }
+            Kind::LeakyQueue { max_delay, .. } if limit > Self::MAX_CAPACITY => {
+                return Err(QuotaError::QueueTooLong { max_delay });
             }
             Kind::WarmUp { rate, per, warm_up } => {
                 // A cold limiter has stored at most as many permits as the largest limit.
@@ -79,8 +79,8 @@ impl Quota {
                     is_long(warm_up) || stored > most => QuotaError::WarmUpTooLong { warm_up };
                 }
             }
-            Kind::Concurrency { max_hold: Some(max_hold) } => {
-                error_if! { max_hold.is_zero() || is_long(max_hold) => QuotaError::HoldOutOfRange { max_hold }; }
+            Kind::Concurrency { max_hold: Some(max_hold) } if max_hold.is_zero() || is_long(max_hold) => {
+                return Err(QuotaError::HoldOutOfRange { max_hold });
             }
             _ => {}
         }

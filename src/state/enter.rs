@@ -3,9 +3,12 @@
 //! A request leaves by one swap, not by a claim as a refund does: the word names the life. If the word
 //! is equal to the one that was loaded, the request counts in it, whatever came between.
 
+use std::sync::Arc;
+
 use super::cell::Key;
+use super::code::Numbers;
 use super::concurrency::{Count, Entry};
-use super::plan::Plan;
+use super::plan::Version;
 use super::shard::Context;
 use super::table::Table;
 use crate::clock::Clock;
@@ -19,7 +22,7 @@ impl Context<'_> {
     fn enter(self, key: Key) -> Option<Result<Entry, FastDecision>> {
         let root = self.shard.root();
         let cell = root.known(key)?;
-        let Plan::Concurrency(plan) = &root.plans.of(key).plan else { return None };
+        let Numbers::Concurrency(plan) = &root.plans.get(key)?.plan.numbers else { return None };
         let word = cell.word.load();
         // The key is new, or moves to another arena, or a joint claim is to be finished first.
         if !word.is_open() {
@@ -48,7 +51,8 @@ impl Context<'_> {
         let Some(cell) = root.known(entry.key) else { return false };
         let word = cell.word.load();
         // As in `enter`.
-        if !word.is_open() || !matches!(root.plans.of(entry.key).plan, Plan::Concurrency(_)) {
+        let counts = |version: &Arc<Version>| matches!(version.plan.numbers, Numbers::Concurrency(_));
+        if !word.is_open() || !root.plans.get(entry.key).is_some_and(counts) {
             return false;
         }
         // A lost swap takes the general way, which tries again.
@@ -63,7 +67,8 @@ impl Context<'_> {
         }
         // It finds no place only if the key is forgotten meanwhile.
         let _ = self.change(key, |seat| {
-            let counts = seat.vacant_until.is_none() && matches!(seat.version(key).plan, Plan::Concurrency(_));
+            let counts =
+                seat.vacant_until.is_none() && matches!(seat.version(key).plan.numbers, Numbers::Concurrency(_));
             let left = Count::of(seat.word).left(life).filter(|_| counts);
             Some((left.map(Count::word), ()))
         });

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::account::{Account, STATE_BITS};
 use super::cell::{Key, MAX_TIME, Word};
+use super::code::{Numbers, with_algorithm};
 use super::concurrency::Concurrency;
 use super::log::{Layout, LogPlan};
-use super::plan::{Plan, with_algorithm};
 use super::request::Seen;
 use super::ring::Rings;
 use super::table::Table;
@@ -155,7 +155,7 @@ impl Table {
         for shard in self.shards() {
             for key in shard.keys() {
                 let export = self.with_shard(shard, clock).look(key, |version, seen| {
-                    let export = with_algorithm!(&version.plan, algorithm => algorithm.export(seen))?;
+                    let export = with_algorithm!(&version.plan.numbers, algorithm => algorithm.export(seen))?;
                     Some((export, Arc::clone(&version.quotas)))
                 });
                 if let Some((Some(export), quotas)) = export {
@@ -186,7 +186,7 @@ impl Table {
             }
             let (plan, Seen { cell, now, .. }) = (&seat.version(key).plan, seat.seen());
             let (rings, import) = (cell.rings, Import { now, elapsed });
-            Some(match with_algorithm!(plan, algorithm => algorithm.import(rings, export, import)) {
+            Some(match with_algorithm!(&plan.numbers, algorithm => algorithm.import(rings, export, import)) {
                 Some(word) => (Some(word).filter(|&word| plan.over_at(cell, word) > now), Ok(())),
                 None => (None, Err(ImportError::Contradictory)),
             })

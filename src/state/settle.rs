@@ -16,8 +16,9 @@
 use super::arena::Arena;
 use super::cell::{Found, Key, Word};
 use super::claims::Part;
+use super::code::{Numbers, with_algorithm};
 use super::places::Taken;
-use super::plan::{Plan, with_algorithm};
+use super::plan::Plan;
 use super::request::{Algorithm, Seen};
 use super::root::Guard;
 use super::shard::{Context, Full, Seat, Shared, back_off, part};
@@ -61,12 +62,12 @@ enum Unsettled {
 impl Plan {
     #[inline(never)]
     fn refund(&self, seen: Seen<'_>, cost: u32, kept: u32, mark: u128) -> Option<(Word, u32)> {
-        with_algorithm!(self, algorithm => Algorithm::refund(algorithm, seen, cost, kept, mark))
+        with_algorithm!(&self.numbers, algorithm => Algorithm::refund(algorithm, seen, cost, kept, mark))
     }
 
     #[inline(never)]
     fn owe(&self, seen: Seen<'_>, cost: u32) -> Word {
-        with_algorithm!(self, algorithm => Algorithm::owe(algorithm, seen, cost))
+        with_algorithm!(&self.numbers, algorithm => Algorithm::owe(algorithm, seen, cost))
     }
 }
 

@@ -8,7 +8,7 @@ use super::arena::{Arena, Next, room_for};
 use super::cell::{AtomicWord, Cell, Found, Hint, Key, Word, time_of};
 use super::claims::{CellName, Cells, Claims, Part};
 use super::places::{Places, Taken};
-use super::plan::{Plans, Version};
+use super::plan::{Plan, Plans, Version};
 use super::request::{CellRef, Proposal, Request, Seen};
 use super::root::{Guard, Root};
 use super::sync::{AtomicU64, Ordering};
@@ -100,8 +100,7 @@ impl Seat<'_> {
 
     /// The answer to a request for at most as many permits as the limit.
     #[inline(always)]
-    fn propose(&self, key: Key, request: Request, mut left: Option<&mut PerQuota>) -> Proposal {
-        let plan = &self.version(key).plan;
+    fn propose(&self, plan: &Plan, request: Request, mut left: Option<&mut PerQuota>) -> Proposal {
         match self.vacant_until {
             None => {
                 let is_plain = Request { enters: false, ..request } == Request::acquire(1);
@@ -245,10 +244,11 @@ impl<'a> Context<'a> {
             None if request.cost > root.plans.of(key).most => return Ok(None),
             None => self.seat(key, &mut taken)?,
         };
-        if request.cost > seat.version(key).most {
+        let version = seat.version(key);
+        if request.cost > version.most {
             return Ok(None);
         }
-        let Some((decision, new, mark)) = seat.propose(key, request, left).answer() else { return Ok(None) };
+        let Some((decision, new, mark)) = seat.propose(&version.plan, request, left).answer() else { return Ok(None) };
         let new = new.unwrap_or(seat.word);
         // The key has a place already, or gets no permit that needs one.
         if seat.vacant_until.is_none() || new == seat.word {
@@ -349,10 +349,11 @@ impl<'a> Context<'a> {
     /// Begins the account of a new key that starts low and denies the request.
     pub(super) fn open(self, key: Key, request: Request) {
         let opened = |seat: &Seat<'_>| {
-            if seat.vacant_until.is_none() || request.cost > seat.version(key).most {
+            let version = seat.version(key);
+            if seat.vacant_until.is_none() || request.cost > version.most {
                 return Some((None, ()));
             }
-            match seat.propose(key, request, None) {
+            match seat.propose(&version.plan, request, None) {
                 Proposal::Deny { word, .. } => Some((word, ())),
                 Proposal::Admit { .. } => Some((None, ())),
                 Proposal::Lost => None,

@@ -7,12 +7,10 @@
 
 use std::sync::Arc;
 
-use super::account::calendar::CalendarWindow;
-use super::account::line::{Queue, WarmUp};
-use super::account::windows::{Counter, Window};
-use super::account::{Account, Verdict};
+use super::algorithms::decide;
 use super::arena::Arena;
-use super::cell::{AtomicWord, Cell, Key, Word, time_of};
+use super::cell::{Cell, Key, Word, time_of};
+use super::code::Numbers;
 use super::plan::{Plan, Plans, Version};
 use super::request::{CellRef, Seen};
 use super::shard::{Shard, back_off};
@@ -139,34 +137,20 @@ impl Plan {
         mut left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
         // The bucket and the hints are compiled into each caller. The rest is in this crate, once.
-        match self {
-            Self::Bucket(bucket) if left.is_none() => decide(bucket, cell.word, word, now, cost),
-            Self::Queue(queue) if left.is_none() => apart::queue(queue, cell.word, word, now, cost),
-            Self::Window(window) if left.is_none() => apart::window(window, cell.word, word, now, cost),
-            Self::Counter(counter) if left.is_none() => apart::counter(counter, cell.word, word, now, cost),
-            Self::WarmUp(warm_up) if left.is_none() => apart::warm_up(warm_up, cell.word, word, now, cost),
-            Self::Calendar(calendar) if left.is_none() => apart::calendar(calendar, cell.word, word, now, cost),
-            _ => {
+        match (&self.numbers, self.code.decide_shortly) {
+            (Numbers::Bucket(bucket), _) if left.is_none() => decide(bucket, cell.word, word, now, cost),
+            (numbers, Some(decide)) if left.is_none() => decide(numbers, cell.word, word, now, cost),
+            (Numbers::Log(log), _) => {
                 // Made where it is needed: what a call gets by reference is in memory.
                 let seen = || Seen { cell, word, now };
-                let hint = if cost == 1 { self.denied_by_hint(seen(), left.as_deref_mut()) } else { None };
-                match (hint, self) {
+                let hint = if cost == 1 { log.denied_by_hint(seen(), left.as_deref_mut()) } else { None };
+                match (hint, left) {
                     (Some((wait_ns, quota)), _) => Some(FastDecision::denied(wait_ns, quota)),
-                    (None, Self::Log(log)) if left.is_none() => log.decide_shortly(seen(), cost),
-                    (None, Self::Log(log)) => log.decide_generally(seen(), cost, left),
-                    (None, Self::QuantisedLog(log)) => log.decide_generally(seen(), cost, left),
-                    (None, _) => self.decide_apart(seen(), cost, left),
+                    (None, None) => log.decide_shortly(seen(), cost),
+                    (None, left) => log.decide_generally(seen(), cost, left),
                 }
             }
-        }
-    }
-
-    #[inline(never)]
-    fn decide_apart(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        match (self, left) {
-            // The account that most requests with a status ask.
-            (Self::Bucket(bucket), Some(left)) => decide_and_tell(bucket, seen, cost, left),
-            (_, left) => (**self).decide(seen, cost, left),
+            _ => (self.code.decide)(&self.numbers, Seen { cell, word, now }, cost, left),
         }
     }
 
@@ -174,60 +158,10 @@ impl Plan {
     /// look at the ring.
     #[inline(always)]
     pub(super) fn denied_by_hint(&self, seen: Seen<'_>, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
-        match self {
-            Self::Log(log) => log.denied_by_hint(seen, left),
-            Self::QuantisedLog(log) => log.denied_by_hint(seen, left),
+        match &self.numbers {
+            Numbers::Log(log) => log.denied_by_hint(seen, left),
+            Numbers::QuantisedLog(log) => log.denied_by_hint(seen, left),
             _ => None,
         }
     }
-}
-
-/// Decides a request by an account on an open word, and swaps it. `None` if another thread was faster.
-#[inline(always)]
-fn decide<A: Account>(account: &A, cell: &AtomicWord, word: Word, now: u64, cost: u32) -> Option<FastDecision> {
-    carried_out(account.decide_open(word.state(), now, cost), cell, word)
-}
-
-#[inline(always)]
-fn carried_out(verdict: Verdict, cell: &AtomicWord, word: Word) -> Option<FastDecision> {
-    match verdict {
-        // The state follows from this word. If it has changed, the state is not to be written.
-        Verdict::Admit { state, delay_ns } => {
-            cell.swap(word, Word::of(state)).then_some(FastDecision::admitted(delay_ns))
-        }
-        // Nothing is written: the account of an open word has begun.
-        Verdict::Deny { wait_ns, .. } => Some(FastDecision::denied(wait_ns, 0)),
-    }
-}
-
-/// The same, with the permits left.
-fn decide_and_tell<A: Account>(account: &A, seen: Seen<'_>, cost: u32, left: &mut PerQuota) -> Option<FastDecision> {
-    let Seen { cell, word, now } = seen;
-    let decided = account.decide_open(word.state(), now, cost);
-    let after = if let Verdict::Admit { state, .. } = decided { state } else { word.state() };
-    left.set([account.left(after, now, None)]);
-    carried_out(decided, cell.word, word)
-}
-
-/// The decisions of accounts, each a function of its own that is called with registers alone. A
-/// function that is not generic is compiled once, and not in each crate that decides.
-mod apart {
-    use super::{AtomicWord, CalendarWindow, Counter, FastDecision, Queue, WarmUp, Window, Word, decide};
-
-    macro_rules! apart {
-        ($($name:ident: $Account:ty),*) => { $(
-            #[inline(never)]
-            pub(super) fn $name(
-                account: &$Account,
-                cell: &AtomicWord,
-                word: Word,
-                now: u64,
-                cost: u32,
-            ) -> Option<FastDecision> {
-                decide(account, cell, word, now, cost)
-            }
-        )* };
-    }
-
-    apart!(queue: Queue, window: Window, counter: Counter, warm_up: WarmUp, calendar: CalendarWindow);
 }

@@ -90,6 +90,17 @@ impl<L: Layout> LogPlan<L> {
         cost: u32,
         left: Option<&mut PerQuota>,
     ) -> Option<FastDecision> {
+        self.decide_here(seen, cost, left)
+    }
+
+    /// The same, compiled into the caller.
+    #[inline(always)]
+    pub(in crate::state) fn decide_here(
+        &self,
+        seen: Seen<'_>,
+        cost: u32,
+        left: Option<&mut PerQuota>,
+    ) -> Option<FastDecision> {
         let (decision, new, _) = self.proposal(seen, Request::acquire(cost), left).answer()?;
         // As `<dyn Algorithm>::decide`. A grant always changes the word.
         new.is_none_or(|new| seen.cell.word.swap(seen.word, new)).then_some(decision)

@@ -19,6 +19,7 @@ use crate::quota::Quota;
 use crate::snapshot::{RestoreError, Snapshot};
 use crate::state::table::Table;
 use crate::sync::plain::AtomicBool;
+use crate::texts::error_if;
 use crate::tier::Tiers;
 
 /// What a limiter is built from.
@@ -57,8 +58,9 @@ pub(crate) enum Kind {
     /// It has many keys, of one dimension.
     #[default]
     Keyed,
-    /// Its keys are of several dimensions: of so many, if its type names them.
-    Joint(Option<usize>),
+    /// Its keys are of several dimensions. What that takes is behind pointers, so that no other program
+    /// has code for it.
+    Joint { check: fn(&Settings) -> Result<(), BuildError>, table: fn(Table) -> Table },
 }
 
 impl<C, F> Draft<C, F> {
@@ -79,8 +81,8 @@ impl<C, F> Draft<C, F> {
         C: Clock,
     {
         let Self { settings, clock, fingerprinter } = self;
-        if let Kind::Joint(named) = settings.kind {
-            settings.check_dimensions(named)?;
+        if let Kind::Joint { check, .. } = settings.kind {
+            check(&settings)?;
         }
         let (groups, dimensions) = (settings.groups(), settings.quotas.len());
         groups.iter().try_for_each(|quotas| Quota::validate_all(quotas))?;
@@ -88,10 +90,12 @@ impl<C, F> Draft<C, F> {
         let key_cap = settings.checked_key_cap()?;
         // By a clock that knows no wall clock, phases count from its origin.
         let since_1970 = clock.since_1970().unwrap_or_default();
+        let keyed = || Table::new(&groups, since_1970, key_cap, settings.expected_keys);
         let mut engine = Engine {
             table: match settings.kind {
                 Kind::Direct => Table::single(groups[0], since_1970),
-                Kind::Keyed | Kind::Joint(_) => Table::new(&groups, since_1970, key_cap, settings.expected_keys),
+                Kind::Keyed => keyed(),
+                Kind::Joint { table, .. } => table(keyed()),
             },
             clock,
             fingerprinter,
@@ -151,18 +155,14 @@ impl Settings {
 
     /// Checks the dimensions of a joint limiter: their number, which its type may name, that their
     /// names differ, and that no quota counts refused requests.
-    fn check_dimensions(&self, named: Option<usize>) -> Result<(), BuildError> {
+    pub(crate) fn check_dimensions(&self, named: Option<usize>) -> Result<(), BuildError> {
         let (given, most) = (self.names.len(), MAX_DIMENSIONS);
-        if !(1..=most).contains(&given) {
-            return Err(BuildError::DimensionCount { dimensions: given, most });
-        }
+        error_if! { !(1..=most).contains(&given) => BuildError::DimensionCount { dimensions: given, most }; }
         if let Some(named) = named.filter(|&named| named != given) {
             return Err(BuildError::OtherDimensionCount { given, named });
         }
         for (second, name) in self.names.iter().enumerate() {
-            if name.trim().is_empty() {
-                return Err(BuildError::EmptyDimensionName { dimension: second });
-            }
+            error_if! { name.trim().is_empty() => BuildError::EmptyDimensionName { dimension: second }; }
             if let Some(first) = self.names[..second].iter().position(|other| other == name) {
                 return Err(BuildError::RepeatedDimensionName { first, second });
             }

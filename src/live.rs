@@ -19,6 +19,7 @@ use crate::quota::{Algorithm, Quota};
 use crate::quotas::ChangeError;
 use crate::state::table::Scope;
 use crate::sync::plain::Ordering;
+use crate::texts::error_if;
 
 /// The settings of a limiter in use, by [`Limiter::settings`] and [`JointLimiter::settings`]: reads
 /// and changes them while requests come.
@@ -291,9 +292,7 @@ impl<C: Clock, F> LiveSettings<'_, C, F> {
     ///
     /// [`ChangeError`] when it is more than 100.
     pub fn set_enforced_percent(&self, percent: u8) -> Result<(), ChangeError> {
-        if percent > 100 {
-            return Err(ChangeError::Unusable(BuildError::NoPercentage { percent: percent.into() }));
-        }
+        error_if! { percent > 100 => ChangeError::Unusable(BuildError::NoPercentage { percent: percent.into() }); }
         // A limiter without modes enforces all.
         if percent < 100 || self.engine.modes.get().is_some() {
             self.modes().enforce(percent);

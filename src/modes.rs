@@ -15,6 +15,7 @@ use crate::penalty::{Penalties, Penalty};
 use crate::state::joint::KeyedRequest;
 use crate::state::table::{Charges, Table};
 use crate::sync::plain::{AtomicU8, Ordering};
+use crate::texts::error_if;
 use crate::tier::Tiers;
 
 /// The modes that were set on a builder.
@@ -43,16 +44,12 @@ impl ModeSettings {
     fn made(self, dimensions: usize, key_cap: usize) -> Result<OnceBox<Modes>, BuildError> {
         let Self { enforced_percent, shadow_dimensions, penalties, list_cap, .. } = self;
         let percent = enforced_percent.unwrap_or(100);
-        if percent > 100 {
-            return Err(BuildError::NoPercentage { percent: percent.into() });
-        }
+        error_if! { percent > 100 => BuildError::NoPercentage { percent: percent.into() }; }
         let any = percent < 100 || !shadow_dimensions.is_empty() || !penalties.is_empty() || list_cap.is_some();
         let mut modes = Modes::none(dimensions);
         modes.enforce(percent);
         for dimension in shadow_dimensions {
-            if dimension >= dimensions {
-                return Err(BuildError::NoSuchDimension { dimension, dimensions });
-            }
+            error_if! { dimension >= dimensions => BuildError::NoSuchDimension { dimension, dimensions }; }
             modes.set_shadow(dimension, true);
         }
         for (dimension, penalty) in penalties {

@@ -27,6 +27,7 @@ use crate::quota::Quota;
 use crate::state::account::blocks::Blocks;
 use crate::state::table::{Scope, Table};
 use crate::sync::plain::{AtomicU64, Ordering};
+use crate::texts::error_if;
 
 /// A table of penalties starts small. In models it is large enough: those of rebuilds are others.
 const EXPECTED_KEYS: usize = if cfg!(tollgate_loom) { 8 } else { 0 };
@@ -241,19 +242,25 @@ impl Penalty {
     /// [`MAX_DENIALS`](Self::MAX_DENIALS), [`Quota::MAX_WINDOW`]. Of a [growing](Self::growing) one
     /// also when the longest block is shorter than the first.
     pub const fn validate(&self) -> Result<(), PenaltyError> {
+        let &Self { denials, within, blocked_for, growth } = self;
         let most = Quota::MAX_WINDOW.as_nanos();
-        match *self {
-            Self { denials: 0, .. } => Err(PenaltyError::ZeroDenials),
-            Self { denials, .. } if denials > Self::MAX_DENIALS => Err(PenaltyError::TooManyDenials { denials }),
-            Self { within, .. } if within.is_zero() => Err(PenaltyError::ZeroWithin),
-            Self { blocked_for, .. } if blocked_for.is_zero() => Err(PenaltyError::ZeroBlock),
-            Self { within, .. } if within.as_nanos() > most => Err(PenaltyError::WithinTooLong { within }),
-            Self { blocked_for, .. } if blocked_for.as_nanos() > most => {
-                Err(PenaltyError::BlockTooLong { blocked_for })
-            }
-            Self { growth: Some(growth), blocked_for, .. } => growth.validate(blocked_for, most),
-            Self { growth: None, .. } => Ok(()),
+        error_if! {
+            denials == 0 => PenaltyError::ZeroDenials;
+            denials > Self::MAX_DENIALS => PenaltyError::TooManyDenials { denials };
+            within.is_zero() => PenaltyError::ZeroWithin;
+            blocked_for.is_zero() => PenaltyError::ZeroBlock;
+            within.as_nanos() > most => PenaltyError::WithinTooLong { within };
+            blocked_for.as_nanos() > most => PenaltyError::BlockTooLong { blocked_for };
         }
+        let Some(Growth { factor, longest, quiet_for }) = growth else { return Ok(()) };
+        error_if! {
+            factor == 0 => PenaltyError::ZeroFactor;
+            longest.as_nanos() < blocked_for.as_nanos() => PenaltyError::LongestTooShort { blocked_for };
+            longest.as_nanos() > most => PenaltyError::LongestTooLong { longest };
+            quiet_for.is_zero() => PenaltyError::ZeroQuiet;
+            quiet_for.as_nanos() > most => PenaltyError::QuietTooLong { quiet_for };
+        }
+        Ok(())
     }
 
     /// The quota of the denials that begin no block. With one denial it is not asked.
@@ -269,21 +276,6 @@ impl Penalty {
                 Blocks { first, factor: factor.into(), longest: nanos(longest), quiet: nanos(quiet_for) }
             }
             None => Blocks { first, factor: 1, longest: first, quiet: 0 },
-        }
-    }
-}
-
-impl Growth {
-    const fn validate(self, blocked_for: Duration, most: u128) -> Result<(), PenaltyError> {
-        match self {
-            Self { factor: 0, .. } => Err(PenaltyError::ZeroFactor),
-            Self { longest, .. } if longest.as_nanos() < blocked_for.as_nanos() => {
-                Err(PenaltyError::LongestTooShort { blocked_for })
-            }
-            Self { longest, .. } if longest.as_nanos() > most => Err(PenaltyError::LongestTooLong { longest }),
-            Self { quiet_for, .. } if quiet_for.is_zero() => Err(PenaltyError::ZeroQuiet),
-            Self { quiet_for, .. } if quiet_for.as_nanos() > most => Err(PenaltyError::QuietTooLong { quiet_for }),
-            Self { .. } => Ok(()),
         }
     }
 }

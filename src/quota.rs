@@ -13,6 +13,6 @@ mod written;
 
 pub use calendar::{Calendar, Zone, ZoneError};
 pub use kind::Algorithm;
-pub(crate) use kind::Kind;
+pub(crate) use kind::{AnyCode, Kind};
 pub use valid::QuotaError;
 pub use value::Quota;

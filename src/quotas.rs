@@ -5,7 +5,7 @@ use core::fmt;
 use crate::caps::MAX_QUOTAS;
 use crate::error::{BuildError, JointError};
 use crate::quota::{Algorithm, Quota};
-use crate::texts::texts;
+use crate::texts::{error_if, texts};
 
 impl Quota {
     /// Checks that a limiter can be built with these quotas on each key. Several quotas must be
@@ -28,11 +28,9 @@ impl Quota {
     /// many, or they don't combine.
     pub fn validate_all(quotas: &[Self]) -> Result<(), BuildError> {
         quotas.iter().try_for_each(Self::validate)?;
-        if quotas.is_empty() {
-            return Err(BuildError::NoQuota);
-        }
-        if quotas.len() > MAX_QUOTAS {
-            return Err(BuildError::TooManyQuotas { quotas: quotas.len(), most: MAX_QUOTAS });
+        error_if! {
+            quotas.is_empty() => BuildError::NoQuota;
+            quotas.len() > MAX_QUOTAS => BuildError::TooManyQuotas { quotas: quotas.len(), most: MAX_QUOTAS };
         }
         let other = quotas.iter().map(Self::algorithm).find(|&algorithm| algorithm != Algorithm::SlidingWindowLog);
         match other {

@@ -305,9 +305,7 @@ impl<C: Clock, F> Engine<C, F> {
         let Charges { refundable, entries } = charges;
         Ok((status, Receipt { limiter: Some(self.id), cost, charges: refundable, entries }))
     }
-}
 
-impl<C: Clock, F> Engine<C, F> {
     /// Settles the charges of a receipt. Returns the permits that are charged then: of several
     /// keys, to the one with the fewest.
     fn settle(&self, receipt: &Receipt, actual: u32) -> u32 {
@@ -384,10 +382,7 @@ impl ReserveError {
     /// The denial, if the request was denied.
     #[must_use]
     pub const fn denial(&self) -> Option<Denial> {
-        match self {
-            Self::Denied(denial) => Some(*denial),
-            _ => None,
-        }
+        if let Self::Denied(denial) = self { Some(*denial) } else { None }
     }
 }
 

@@ -2,9 +2,11 @@
 //! compare-and-swap.
 
 pub(crate) mod account;
+pub(crate) mod algorithms;
 mod arena;
 mod cell;
 mod claims;
+mod code;
 pub(crate) mod concurrency;
 mod enter;
 #[cfg(feature = "snapshot")]

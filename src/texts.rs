@@ -1,4 +1,4 @@
-//! The texts of errors and of other enums, and the errors within errors.
+//! The texts of errors and of other enums, the errors within errors, and checks that end in one.
 
 /// Implements `Display` for an enum, with one row for each variant: the variant, its fields and its
 /// text. Values after the text are formatted as those of `write!`.
@@ -30,4 +30,9 @@ macro_rules! wraps {
     };
 }
 
-pub(crate) use {texts, wraps};
+/// Returns the error of the first condition that holds.
+macro_rules! error_if {
+    ($($is_wrong:expr => $error:expr;)+) => { $(if $is_wrong { return Err($error); })+ };
+}
+
+pub(crate) use {error_if, texts, wraps};

@@ -3,6 +3,7 @@
 use crate::caps::MAX_DIMENSIONS_AND_TIERS;
 use crate::error::BuildError;
 use crate::keys::Tier;
+use crate::texts::error_if;
 
 /// The tiers of a limiter. Their groups come after those of the dimensions.
 #[derive(Debug)]
@@ -17,15 +18,11 @@ impl Tiers {
     /// The tiers with these dimensions and names.
     pub(crate) fn new(dimensions: usize, all: Vec<(usize, Box<str>)>) -> Result<Self, BuildError> {
         let (tiers, most) = (all.len(), MAX_DIMENSIONS_AND_TIERS - dimensions);
-        if tiers > most {
-            return Err(BuildError::TooManyTiers { tiers, most });
-        }
+        error_if! { tiers > most => BuildError::TooManyTiers { tiers, most }; }
         for (second, tier) in all.iter().enumerate() {
-            if tier.0 >= dimensions {
-                return Err(BuildError::NoSuchDimension { dimension: tier.0, dimensions });
-            }
-            if tier.1.trim().is_empty() {
-                return Err(BuildError::EmptyTierName { tier: second });
+            error_if! {
+                tier.0 >= dimensions => BuildError::NoSuchDimension { dimension: tier.0, dimensions };
+                tier.1.trim().is_empty() => BuildError::EmptyTierName { tier: second };
             }
             if let Some(first) = all[..second].iter().position(|other| other == tier) {
                 return Err(BuildError::RepeatedTierName { first, second });

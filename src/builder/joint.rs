@@ -13,7 +13,7 @@ use crate::counts::Counts;
 #[cfg(doc)]
 use crate::decision::Admission;
 use crate::dimensions::Dimensions;
-use crate::draft::{Draft, Kind, setters};
+use crate::draft::{Draft, Kind, Settings, setters};
 use crate::error::BuildError;
 use crate::fingerprint::{DefaultFingerprinter, Fingerprinter};
 use crate::joint::JointLimiter;
@@ -22,6 +22,7 @@ use crate::penalty::Penalty;
 use crate::quota::Quota;
 #[cfg(feature = "snapshot")]
 use crate::snapshot::{RestoreError, Snapshot};
+use crate::state::table::Table;
 
 /// Makes a [`JointLimiter`]. Start from [`JointLimiter::builder`].
 ///
@@ -63,7 +64,9 @@ impl<D: Dimensions + ?Sized> JointLimiter<D> {
     /// ```
     pub fn builder() -> JointLimiterBuilder<D> {
         let (clock, fingerprinter) = (MonotonicClock::new(), DefaultFingerprinter::new());
-        let draft = Draft::new(Kind::Joint(D::COUNT), Vec::new(), clock, fingerprinter);
+        let check = |settings: &Settings| settings.check_dimensions(D::COUNT);
+        let kind = Kind::Joint { check, table: Table::for_joint };
+        let draft = Draft::new(kind, Vec::new(), clock, fingerprinter);
         JointLimiterBuilder { draft, keys: PhantomData }
     }
 }

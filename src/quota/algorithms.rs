@@ -3,8 +3,9 @@
 use core::time::Duration;
 
 use super::calendar::{Calendar, Zone};
-use super::kind::Kind;
+use super::kind::{Code, Kind};
 use super::value::Quota;
+use crate::state::algorithms::of_quotas;
 
 impl Quota {
     /// The largest limit of a sliding window log: 1,048,576 permits per window (2^20).
@@ -85,7 +86,7 @@ impl Quota {
     /// ```
     #[must_use]
     pub const fn new(limit: u32, window: Duration) -> Self {
-        Self::of(Kind::Log, limit, window)
+        Self::of(Kind::Log, Code(&of_quotas::LOG), limit, window)
     }
 
     /// At most `limit` permits in any second.
@@ -137,7 +138,7 @@ impl Quota {
     /// Source: the token bucket of RFC 2215 (`TOKEN_BUCKET_TSPEC`), in permits instead of bytes.
     #[must_use]
     pub const fn token_bucket(capacity: u32, refill: u32, per: Duration) -> Self {
-        Self::of(Kind::TokenBucket { refill, per }, capacity, time_of(capacity, refill, per))
+        Self::of(Kind::TokenBucket { refill, per }, Code(&of_quotas::BUCKET), capacity, time_of(capacity, refill, per))
     }
 
     /// A leaky bucket as a meter: each permit adds a drop, and `leak` drops leak out every `per`,
@@ -164,7 +165,7 @@ impl Quota {
     /// ITU-T I.371.
     #[must_use]
     pub const fn leaky_bucket(capacity: u32, leak: u32, per: Duration) -> Self {
-        Self::of(Kind::LeakyBucket { leak, per }, capacity, time_of(capacity, leak, per))
+        Self::of(Kind::LeakyBucket { leak, per }, Code(&of_quotas::BUCKET), capacity, time_of(capacity, leak, per))
     }
 
     /// A leaky bucket as a queue: requests leave it in order, `leak` permits every `per`, evenly.
@@ -205,7 +206,7 @@ impl Quota {
         #[expect(clippy::cast_possible_truncation, reason = "below 2^32 - 1, as was just seen to")]
         let limit = waiting as u32 + 1;
         let window = max_delay.saturating_add(time_of(limit, leak, per));
-        Self::of(Kind::LeakyQueue { leak, per, max_delay }, limit, window)
+        Self::of(Kind::LeakyQueue { leak, per, max_delay }, Code(&of_quotas::QUEUE), limit, window)
     }
 
     /// A fixed window: `limit` permits from a key's first request until `window` later.
@@ -229,7 +230,7 @@ impl Quota {
     /// Redis `INCR`.
     #[must_use]
     pub const fn fixed_window(limit: u32, window: Duration) -> Self {
-        Self::of(Kind::FixedWindow, limit, window)
+        Self::of(Kind::FixedWindow, Code(&of_quotas::WINDOW), limit, window)
     }
 
     /// A fixed window of the calendar: `limit` permits in each day, week or month of a time zone.
@@ -277,7 +278,7 @@ impl Quota {
     /// ```
     #[must_use]
     pub const fn calendar(limit: u32, per: Calendar, zone: Zone) -> Self {
-        Self::of(Kind::Calendar { per, zone }, limit, zone.longest(per))
+        Self::of(Kind::Calendar { per, zone }, Code(&of_quotas::CALENDAR), limit, zone.longest(per))
     }
 
     /// A sliding window counter: it approximates a moving window by the counts of two fixed
@@ -316,7 +317,7 @@ impl Quota {
     /// 2017.
     #[must_use]
     pub const fn sliding_counter(limit: u32, window: Duration) -> Self {
-        Self::of(Kind::SlidingCounter { window }, limit, window.saturating_mul(2))
+        Self::of(Kind::SlidingCounter { window }, Code(&of_quotas::COUNTER), limit, window.saturating_mul(2))
     }
 
     /// A sliding window log for very large limits: its memory follows the steps of time, not the
@@ -371,7 +372,7 @@ impl Quota {
             Some(longest) => longest,
             None => Duration::MAX,
         };
-        Self::of(Kind::QuantisedLog { window, resolution }, limit, longest)
+        Self::of(Kind::QuantisedLog { window, resolution }, Code(&of_quotas::QUANTISED_LOG), limit, longest)
     }
 
     /// A rate that a cold limiter rises to: `rate` permits every `per` once it is warm, a third of
@@ -418,7 +419,7 @@ impl Quota {
         // The permits of a cold limiter take half the warm-up longer.
         let longest = time_of(limit, rate, per).saturating_add(time_of(1, 2, warm_up));
         let window = longest.saturating_add(warm_up);
-        Self::of(Kind::WarmUp { rate, per, warm_up }, limit, window)
+        Self::of(Kind::WarmUp { rate, per, warm_up }, Code(&of_quotas::WARM_UP), limit, window)
     }
 
     /// A concurrency limit: at most `limit` requests of a key are in flight at once.
@@ -455,7 +456,7 @@ impl Quota {
     /// 1962: the counting semaphore.
     #[must_use]
     pub const fn concurrent(limit: u32) -> Self {
-        Self::of(Kind::Concurrency { max_hold: None }, limit, Duration::ZERO)
+        Self::of(Kind::Concurrency { max_hold: None }, Code(&of_quotas::CONCURRENCY), limit, Duration::ZERO)
     }
 }
 

@@ -369,8 +369,8 @@ impl Quota {
             Algorithm::QuantisedLog => Self::quantised_log(number(Field::Limit)?, per, time(Field::Resolution)?),
             Algorithm::WarmUp => Self::warm_up(number(Field::Limit)?, number(Field::Rate)?, per, time(Field::WarmUp)?),
             Algorithm::Concurrency => {
-                let max_hold = time(Field::MaxHold).ok();
-                Self::of(Kind::Concurrency { max_hold }, number(Field::Limit)?, Duration::ZERO)
+                let quota = Self::concurrent(number(Field::Limit)?);
+                time(Field::MaxHold).map_or(quota, |max_hold| quota.held_at_most(max_hold))
             }
         };
         let quota = Self {

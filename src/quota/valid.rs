@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::kind::{Algorithm, Kind};
 use super::value::{Name, Quota};
-use crate::texts::texts;
+use crate::texts::{error_if, texts};
 
 impl Quota {
     /// Checks that a limiter can be built with this quota. In a `const`, the compiler can check it.
@@ -38,85 +38,81 @@ impl Quota {
     /// is empty, longer than [`MAX_NAME`](Self::MAX_NAME), or has a character that no name may have.
     pub const fn validate(&self) -> Result<(), QuotaError> {
         const ANY: (u32, Duration) = (1, Duration::from_nanos(1));
-        let (limit, algorithm) = (self.limit, self.algorithm());
-        let reset = error_if(is_long(self.window), QuotaError::ResetTooLong { reset: self.window });
-        // The largest limit, the rate, the given window, and the error that only this algorithm has.
-        // Where an algorithm has no rate or is given no window, these are valid ones.
-        let (most, (permits, per), window, own) = match self.kind {
-            Kind::Log => (Self::MAX_LIMIT, ANY, self.window, Ok(())),
-            Kind::FixedWindow | Kind::Calendar { .. } => (Self::MAX_CAPACITY, ANY, self.window, Ok(())),
-            Kind::SlidingCounter { window } => (Self::MAX_COUNTER_LIMIT, ANY, window, Ok(())),
-            Kind::QuantisedLog { window, resolution } => {
-                (Self::MAX_CAPACITY, ANY, window, all(&[reset, check_steps(window, resolution)]))
-            }
+        let (limit, algorithm, kind) = (self.limit, self.algorithm(), self.kind);
+        // The largest limit, the rate, and the given window. Where an algorithm has no rate or is given no
+        // window, these are valid ones.
+        let (most, (permits, per), window) = match kind {
+            Kind::Log => (Self::MAX_LIMIT, ANY, self.window),
+            Kind::FixedWindow | Kind::Calendar { .. } => (Self::MAX_CAPACITY, ANY, self.window),
+            Kind::SlidingCounter { window } => (Self::MAX_COUNTER_LIMIT, ANY, window),
+            Kind::QuantisedLog { window, .. } => (Self::MAX_CAPACITY, ANY, window),
             Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
-                (Self::MAX_CAPACITY, (permits, per), ANY.1, Ok(()))
+                (Self::MAX_CAPACITY, (permits, per), ANY.1)
             }
-            Kind::LeakyQueue { leak, per, max_delay } => {
-                let too_long = error_if(limit > Self::MAX_CAPACITY, QuotaError::QueueTooLong { max_delay });
-                (u32::MAX, (leak, per), ANY.1, too_long)
+            Kind::LeakyQueue { leak, per, .. } => (u32::MAX, (leak, per), ANY.1),
+            Kind::WarmUp { rate, per, .. } => (Self::MAX_CAPACITY, (rate, per), ANY.1),
+            Kind::Concurrency { .. } => (Self::MAX_CAPACITY, ANY, ANY.1),
+        };
+        let (is_log, is_bucket) = (matches!(kind, Kind::Log), matches!(kind, Kind::TokenBucket { .. }));
+        let has_phase = matches!(kind, Kind::FixedWindow | Kind::SlidingCounter { .. });
+        error_if! {
+            limit == 0 => QuotaError::ZeroLimit;
+            is_log && limit > most => QuotaError::LimitTooLarge { limit };
+            limit > most => QuotaError::PastMaximum { algorithm, limit, most };
+            permits == 0 => QuotaError::ZeroRate;
+            permits > Self::MAX_CAPACITY => QuotaError::RateTooLarge { permits };
+            per.is_zero() => QuotaError::ZeroPeriod;
+            is_long(per) => QuotaError::PeriodTooLong { per };
+            window.is_zero() => QuotaError::ZeroWindow;
+            is_long(window) => QuotaError::WindowTooLong { window };
+        }
+        match kind {
+            Kind::LeakyQueue { max_delay, .. } if limit > Self::MAX_CAPACITY => {
+                return Err(QuotaError::QueueTooLong { max_delay });
             }
             Kind::WarmUp { rate, per, warm_up } => {
-                (Self::MAX_CAPACITY, (rate, per), ANY.1, check_warm_up(rate, per, warm_up))
+                // A cold limiter has stored at most as many permits as the largest limit.
+                let stored = warm_up.as_nanos().saturating_mul(rate as u128);
+                let most = per.as_nanos().saturating_mul(Self::MAX_CAPACITY as u128);
+                error_if! {
+                    warm_up.is_zero() => QuotaError::ZeroWarmUp;
+                    is_long(warm_up) || stored > most => QuotaError::WarmUpTooLong { warm_up };
+                }
             }
-            Kind::Concurrency { max_hold } => (Self::MAX_CAPACITY, ANY, ANY.1, check_hold(max_hold)),
-        };
-        let (is_log, is_bucket) = (matches!(self.kind, Kind::Log), matches!(self.kind, Kind::TokenBucket { .. }));
-        let has_phase = matches!(self.kind, Kind::FixedWindow | Kind::SlidingCounter { .. });
+            Kind::Concurrency { max_hold: Some(max_hold) } if max_hold.is_zero() || is_long(max_hold) => {
+                return Err(QuotaError::HoldOutOfRange { max_hold });
+            }
+            _ => {}
+        }
+        error_if! { is_long(self.window) => QuotaError::ResetTooLong { reset: self.window }; }
+        if let Kind::QuantisedLog { window, resolution } = kind {
+            // The window is a whole number of steps.
+            let Some(steps) = window.as_nanos().checked_div(resolution.as_nanos()) else {
+                return Err(QuotaError::ZeroResolution);
+            };
+            error_if! {
+                steps * resolution.as_nanos() != window.as_nanos() =>
+                    QuotaError::UnevenResolution { resolution, window };
+                steps > Self::MAX_STEPS as u128 => QuotaError::TooManySteps { steps };
+            }
+        }
         let start = if let Some(start) = self.start { start } else { 0 };
-        all(&[
-            error_if(limit == 0, QuotaError::ZeroLimit),
-            error_if(is_log && limit > most, QuotaError::LimitTooLarge { limit }),
-            error_if(limit > most, QuotaError::PastMaximum { algorithm, limit, most }),
-            error_if(permits == 0, QuotaError::ZeroRate),
-            error_if(permits > Self::MAX_CAPACITY, QuotaError::RateTooLarge { permits }),
-            error_if(per.is_zero(), QuotaError::ZeroPeriod),
-            error_if(is_long(per), QuotaError::PeriodTooLong { per }),
-            error_if(window.is_zero(), QuotaError::ZeroWindow),
-            error_if(is_long(window), QuotaError::WindowTooLong { window }),
-            own,
-            reset,
-            error_if(self.start.is_some() && !is_bucket, QuotaError::StartNeedsTokenBucket),
-            error_if(start > limit, QuotaError::StartPastCapacity { start, capacity: limit }),
-            error_if(self.counts_refused && !is_log, QuotaError::CountingRefusedNeedsLog),
-            error_if(self.phase.is_some() && !has_phase, QuotaError::PhaseNeedsFixedWindow),
-            error_if(self.has_foreign_hold, QuotaError::HoldNeedsConcurrency),
-            if let Some(name) = &self.name { check_name(name) } else { Ok(()) },
-        ])
+        error_if! {
+            self.start.is_some() && !is_bucket => QuotaError::StartNeedsTokenBucket;
+            start > limit => QuotaError::StartPastCapacity { start, capacity: limit };
+            self.counts_refused && !is_log => QuotaError::CountingRefusedNeedsLog;
+            self.phase.is_some() && !has_phase => QuotaError::PhaseNeedsFixedWindow;
+            self.has_foreign_hold => QuotaError::HoldNeedsConcurrency;
+        }
+        if let Some(name) = &self.name { check_name(name) } else { Ok(()) }
     }
-}
-
-/// The window is a whole number of steps.
-const fn check_steps(window: Duration, resolution: Duration) -> Result<(), QuotaError> {
-    let Some(steps) = window.as_nanos().checked_div(resolution.as_nanos()) else {
-        return Err(QuotaError::ZeroResolution);
-    };
-    let is_uneven = steps * resolution.as_nanos() != window.as_nanos();
-    all(&[
-        error_if(is_uneven, QuotaError::UnevenResolution { resolution, window }),
-        error_if(steps > Quota::MAX_STEPS as u128, QuotaError::TooManySteps { steps }),
-    ])
-}
-
-/// A cold limiter has stored at most as many permits as the largest limit.
-const fn check_warm_up(rate: u32, per: Duration, warm_up: Duration) -> Result<(), QuotaError> {
-    let stored = warm_up.as_nanos().saturating_mul(rate as u128);
-    let most = per.as_nanos().saturating_mul(Quota::MAX_CAPACITY as u128);
-    all(&[
-        error_if(warm_up.is_zero(), QuotaError::ZeroWarmUp),
-        error_if(is_long(warm_up) || stored > most, QuotaError::WarmUpTooLong { warm_up }),
-    ])
-}
-
-const fn check_hold(max_hold: Option<Duration>) -> Result<(), QuotaError> {
-    let Some(max_hold) = max_hold else { return Ok(()) };
-    error_if(max_hold.is_zero() || is_long(max_hold), QuotaError::HoldOutOfRange { max_hold })
 }
 
 const fn check_name(name: &Name) -> Result<(), QuotaError> {
     let length = name.length as usize;
-    if length == 0 || length > Quota::MAX_NAME {
-        return Err(if length == 0 { QuotaError::EmptyName } else { QuotaError::NameTooLong { length } });
+    error_if! {
+        length == 0 => QuotaError::EmptyName;
+        length > Quota::MAX_NAME => QuotaError::NameTooLong { length };
     }
     let mut at = 0;
     // These characters need no escape in a quoted string, neither in a header field nor in a
@@ -124,27 +120,12 @@ const fn check_name(name: &Name) -> Result<(), QuotaError> {
     while at < length && matches!(name.bytes[at], b' ' | b'!' | b'#'..=b'[' | b']'..=b'~') {
         at += 1;
     }
-    error_if(at < length, QuotaError::NameCharacter { at })
+    error_if! { at < length => QuotaError::NameCharacter { at }; }
+    Ok(())
 }
 
 const fn is_long(duration: Duration) -> bool {
     duration.as_nanos() > Quota::MAX_WINDOW.as_nanos()
-}
-
-const fn error_if(is_wrong: bool, error: QuotaError) -> Result<(), QuotaError> {
-    if is_wrong { Err(error) } else { Ok(()) }
-}
-
-/// The first error.
-const fn all(checks: &[Result<(), QuotaError>]) -> Result<(), QuotaError> {
-    let mut at = 0;
-    while at < checks.len() {
-        if checks[at].is_err() {
-            return checks[at];
-        }
-        at += 1;
-    }
-    Ok(())
 }
 
 /// Why a [`Quota`] cannot be used.

@@ -6,7 +6,7 @@ use core::time::Duration;
 use tollgate_duration::format_duration as text;
 
 use super::calendar::{Calendar, Zone};
-use super::kind::{Algorithm, Kind};
+use super::kind::{Algorithm, Code, Kind};
 use crate::clock::nanos;
 
 /// The number of permits that a key may be granted, and the algorithm that counts them.
@@ -36,6 +36,7 @@ pub struct Quota {
     pub(super) limit: u32,
     pub(super) window: Duration,
     pub(super) kind: Kind,
+    pub(crate) code: Code,
     /// The permits in a new key's token bucket; `None` if it starts full.
     pub(super) start: Option<u32>,
     /// The start of one of the aligned windows, after the start of 1970.
@@ -48,11 +49,12 @@ pub struct Quota {
 }
 
 impl Quota {
-    pub(super) const fn of(kind: Kind, limit: u32, window: Duration) -> Self {
+    pub(super) const fn of(kind: Kind, code: Code, limit: u32, window: Duration) -> Self {
         Self {
             limit,
             window,
             kind,
+            code,
             start: None,
             phase: None,
             has_foreign_hold: false,
@@ -125,7 +127,6 @@ impl Quota {
     pub(crate) const fn kind(&self) -> Kind {
         self.kind
     }
-
     /// The permits that flow into a bucket, or out of it, in each period: the refill or the leak,
     /// and `per`. `None` for logs, windows and the warm-up.
     ///

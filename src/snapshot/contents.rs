@@ -16,7 +16,7 @@ use crate::quota::{Algorithm, Quota};
 use crate::quotas::ChangeError;
 use crate::state::export::{Export, ImportError};
 use crate::state::table::Table;
-use crate::texts::{texts, wraps};
+use crate::texts::{error_if, texts, wraps};
 
 /// The state of a limiter: the live permits of each key, under the key's fingerprint.
 ///
@@ -230,9 +230,7 @@ impl Snapshot {
         clock: &impl Clock,
     ) -> Result<(), RestoreError> {
         let Some(quotas) = self.own_quotas() else { return Err(RestoreError::Contradictory) };
-        if !quotas.is_empty() && !may_have_own {
-            return Err(RestoreError::KeysWithQuotas { keys: quotas.len() });
-        }
+        error_if! { !quotas.is_empty() && !may_have_own => RestoreError::KeysWithQuotas { keys: quotas.len() }; }
         match table.import_own(&quotas, clock) {
             Ok(true) => Ok(()),
             Err(ChangeError::OtherRefused) => Err(RestoreError::OtherQuotas),

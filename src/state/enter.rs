@@ -4,8 +4,8 @@
 //! is equal to the one that was loaded, the request counts in it, whatever came between.
 
 use super::cell::Key;
+use super::code::Numbers;
 use super::concurrency::{Count, Entry};
-use super::plan::Plan;
 use super::shard::Context;
 use super::table::Table;
 use crate::clock::Clock;
@@ -19,7 +19,7 @@ impl Context<'_> {
     fn enter(self, key: Key) -> Option<Result<Entry, FastDecision>> {
         let root = self.shard.root();
         let (cell, word) = root.open(key)?;
-        let Plan::Concurrency(plan) = &root.version(key).plan else { return None };
+        let Numbers::Concurrency(plan) = &root.version(key).plan.numbers else { return None };
         let count = Count::of(word);
         let Some(entered) = count.entered(plan.limit) else {
             return Some(Err(FastDecision::denied(Denial::NEVER, Denial::IN_FLIGHT)));
@@ -33,7 +33,7 @@ impl Context<'_> {
     fn leaves_shortly(self, entry: &Entry) -> bool {
         let root = self.shard.root();
         let Some((cell, word)) = root.open(entry.key) else { return false };
-        if !matches!(root.plans.of(entry.key).plan, Plan::Concurrency(_)) {
+        if !matches!(root.version(entry.key).plan.numbers, Numbers::Concurrency(_)) {
             return false;
         }
         // A lost swap takes the general way, which tries again.
@@ -44,7 +44,7 @@ impl Context<'_> {
     fn leave_generally(self, &Entry { key, life }: &Entry) {
         // If the key was forgotten, its requests were, too.
         self.change_open(key, |seat| {
-            let counts = matches!(seat.version(key).plan, Plan::Concurrency(_));
+            let counts = matches!(seat.version(key).plan.numbers, Numbers::Concurrency(_));
             Count::of(seat.word).left(life).filter(|_| counts).map(Count::word)
         });
     }

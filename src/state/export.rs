@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::account::{Account, STATE_BITS};
 use super::cell::{Key, MAX_TIME, Word};
+use super::code::{Numbers, with_algorithm};
 use super::concurrency::Concurrency;
 use super::log::{Layout, LogPlan};
-use super::plan::{Plan, with_algorithm};
 use super::request::Seen;
 use super::ring::Rings;
 use super::shard::{Full, back_off};
@@ -155,7 +155,7 @@ impl Table {
         let mut exports = BTreeMap::new();
         for (with, key) in self.keys(clock) {
             let export = with.look(key, |version, seen| {
-                let export = with_algorithm!(&version.plan, algorithm => algorithm.export(seen))?;
+                let export = with_algorithm!(&version.plan.numbers, algorithm => algorithm.export(seen))?;
                 Some((export, Arc::clone(&version.quotas)))
             });
             if let Some((Some(export), quotas)) = export {
@@ -187,7 +187,7 @@ impl Table {
             }
             let (plan, Seen { cell, now, .. }) = (&seat.version(key).plan, seat.seen());
             let import = Import { now, elapsed };
-            let imported = with_algorithm!(plan, algorithm => algorithm.import(cell.rings, export, import));
+            let imported = with_algorithm!(&plan.numbers, algorithm => algorithm.import(cell.rings, export, import));
             let word = imported.ok_or(ImportError::Contradictory)?;
             if plan.over_at(cell, word) <= now || seat.change(key, word, None, taken.take()).swap() {
                 return Ok(());

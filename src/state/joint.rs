@@ -3,6 +3,7 @@
 
 use super::cell::Key;
 use super::plan::Version;
+pub(crate) use super::request::KeyedRequest;
 use super::request::{Request, RequestKind};
 use super::shard::{Change, Charged, Full, Prepared, back_off};
 use super::table::{Charges, Table};
@@ -14,26 +15,6 @@ use crate::quota::Quota;
 
 /// The keys of one request by their dimensions.
 pub(crate) type Together = [Option<Fingerprint>; MAX_DIMENSIONS];
-
-/// A request of some keys.
-#[derive(Clone, Copy)]
-pub(crate) struct KeyedRequest<'a> {
-    /// The keys by dimension. An absent one is not asked.
-    pub(crate) keys: &'a [Option<Fingerprint>],
-    /// The request to each of them.
-    pub(crate) request: Request,
-    /// Whether a key without a place is skipped.
-    pub(crate) admits_without_place: bool,
-    /// The keys whose denials are overruled.
-    pub(crate) shadowed: Shadowed,
-}
-
-impl KeyedRequest<'_> {
-    /// The keys that are asked, with their dimensions.
-    fn present(&self) -> impl Iterator<Item = (usize, Key)> {
-        self.keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, Key::of((*key)?))))
-    }
-}
 
 /// The answers of some keys and of one more. Of all denials, the one with the longest wait, which
 /// names the others.
@@ -69,19 +50,19 @@ impl Table {
     /// key that denies the request or finds none. If a quota denies it, quotas alone are named.
     pub(crate) fn acquire(
         &self,
-        keyed: KeyedRequest<'_>,
+        mut keyed: KeyedRequest<'_>,
         clock: &dyn Clock,
         mut left: Option<&mut PerQuota>,
         mut charges: Option<&mut Charges>,
     ) -> Decision {
         let (mut lost, mut without_place) = (0, 0);
-        let keyed = KeyedRequest { request: Request { enters: charges.is_some(), ..keyed.request }, ..keyed };
+        keyed.request.enters = charges.is_some();
         loop {
             if let Some(left) = left.as_deref_mut() {
                 left.clear();
             }
             let last_look = without_place == LOOKS_FOR_A_PLACE;
-            let attempt = self.attempt(keyed, last_look, clock, left.as_deref_mut(), charges.as_deref_mut());
+            let attempt = (self.attempt)(self, &keyed, last_look, clock, left.as_deref_mut(), charges.as_deref_mut());
             if let Ok(Some(decision)) = attempt {
                 return decision;
             }
@@ -120,14 +101,7 @@ impl Table {
         request: Request,
         clock: &dyn Clock,
     ) -> Option<Decision> {
-        let key = Key::of(fingerprint);
-        let with = self.with(key, clock);
-        let mut prepared = with.prepare(key, request, None).ok()??;
-        if !prepared.change.swap() {
-            return None;
-        }
-        with.keep_up(&prepared.change.arena);
-        Some(prepared.decision.into())
+        self.attempt_of(Key::of(fingerprint), request, clock, None, None).ok()?
     }
 
     /// The answer of [`acquire`](Self::acquire), with the permits left.
@@ -142,11 +116,58 @@ impl Table {
         status.decided(decision, keyed.request.cost)
     }
 
+    /// One attempt of a request of one key. `None` if another thread was faster; an error if the key
+    /// found no place.
+    pub(super) fn attempt_one(
+        &self,
+        keyed: &KeyedRequest<'_>,
+        last_look: bool,
+        clock: &dyn Clock,
+        mut left: Option<&mut PerQuota>,
+        charges: Option<&mut Charges>,
+    ) -> Result<Option<Decision>, Full> {
+        debug_assert!(keyed.present().nth(1).is_none(), "a table for several keys has another attempt");
+        let Some((_, key)) = keyed.present().next() else { return Ok(Some(Decision::Admitted(Admission::UNCOUNTED))) };
+        let attempt = self.attempt_of(key, keyed.request, clock, left.as_deref_mut(), charges);
+        if attempt.is_ok() || !keyed.admits_without_place || !last_look && self.make_room(1, clock).is_ok() {
+            return attempt;
+        }
+        self.count_refused();
+        if let Some(left) = left {
+            self.tell_of_new(key, keyed.request, clock, left);
+        }
+        Ok(Some(Decision::Admitted(Admission::UNCOUNTED)))
+    }
+
+    #[inline(always)]
+    fn attempt_of(
+        &self,
+        key: Key,
+        request: Request,
+        clock: &dyn Clock,
+        left: Option<&mut PerQuota>,
+        charges: Option<&mut Charges>,
+    ) -> Result<Option<Decision>, Full> {
+        let with = self.with(key, clock);
+        let Some(mut prepared) = with.prepare(key, request, left)? else { return Ok(None) };
+        // The word has changed since the proposal.
+        if !prepared.change.swap() {
+            return Ok(None);
+        }
+        let decision = Decision::from(prepared.decision);
+        if let Some(charges) = charges.filter(|_| decision.is_admitted()) {
+            charges.push(key, request.cost, prepared.charged);
+        }
+        // The clock may panic here.
+        with.keep_up(&prepared.change.arena);
+        Ok(Some(decision))
+    }
+
     /// One attempt. `None` if another thread was faster, or one of several keys denies the request; an
     /// error if a key found no place. If there is one key, its word has the answer.
-    fn attempt(
+    pub(super) fn attempt_all(
         &self,
-        keyed: KeyedRequest<'_>,
+        keyed: &KeyedRequest<'_>,
         last_look: bool,
         clock: &dyn Clock,
         mut left: Option<&mut PerQuota>,

@@ -1,127 +1,50 @@
 //! The quotas that the keys of a table have, and the plan to decide by them.
 
+use core::any::Any;
 use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::Deref;
-use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::account::blocks::Blocks;
-use super::account::bucket::Bucket;
-use super::account::calendar::CalendarWindow;
-use super::account::line::{Queue, WarmUp};
-use super::account::windows::{Counter, Window};
 use super::cell::{Key, TIME_ZERO, Word};
-use super::concurrency::Concurrency;
-use super::log::steps::Steps;
-use super::log::{LogPlan, Permits};
+use super::code::{Code, Given, Numbers};
 use super::request::{Algorithm, Request, Seen};
 use super::ring::Rings;
 use super::root::ARC;
-use crate::clock::nanos;
 use crate::decision::{Denial, FastDecision, PerQuota};
 use crate::quota::{Kind, Quota};
 
-/// The quotas of a key, by their algorithm.
+/// The quotas of a key, with the code of their algorithm.
 #[derive(Debug)]
-pub(super) enum Plan {
-    Log(LogPlan<Permits>),
-    QuantisedLog(LogPlan<Steps>),
-    Bucket(Bucket),
-    Queue(Queue),
-    Window(Window),
-    Counter(Counter),
-    WarmUp(WarmUp),
-    Calendar(CalendarWindow),
-    Concurrency(Concurrency),
-    /// No quota, but the blocks of a penalty.
-    Blocks(Blocks),
+pub(super) struct Plan {
+    pub(super) numbers: Numbers,
+    pub(super) code: Code,
 }
-
-/// An expression of the algorithm of a plan, compiled for each.
-macro_rules! with_algorithm {
-    ($plan:expr, $algorithm:ident => $answer:expr) => {
-        match $plan {
-            Plan::Log($algorithm) => $answer,
-            Plan::QuantisedLog($algorithm) => $answer,
-            Plan::Bucket($algorithm) => $answer,
-            Plan::Queue($algorithm) => $answer,
-            Plan::Window($algorithm) => $answer,
-            Plan::Counter($algorithm) => $answer,
-            Plan::WarmUp($algorithm) => $answer,
-            Plan::Calendar($algorithm) => $answer,
-            Plan::Concurrency($algorithm) => $answer,
-            Plan::Blocks($algorithm) => $answer,
-        }
-    };
-}
-pub(super) use with_algorithm;
 
 impl Plan {
     /// The plan of validated quotas, of a clock that reads zero at `origin`, so many nanoseconds after
     /// the time from which phases count.
     pub(super) fn new(quotas: &[Quota], origin: u64, since_1970: u64) -> Self {
-        let (quota, limit) = (&quotas[0], quotas[0].limit());
-        let boundary = |phase: Duration, window: u64| {
-            // A phase may be longer than every clock.
-            let (window, since_1970) = (u128::from(window.max(1)), u128::from(since_1970));
-            let first = (phase.as_nanos() % window + window - since_1970 % window) % window;
-            origin.saturating_add(u64::try_from(first).unwrap_or_default())
-        };
-        match quota.kind() {
-            Kind::Log => Self::Log(LogPlan::<Permits>::new(quotas)),
-            Kind::QuantisedLog { window, resolution } => {
-                Self::QuantisedLog(LogPlan::<Steps>::new(quota, nanos(window), nanos(resolution)))
-            }
-            Kind::TokenBucket { refill: permits, per } | Kind::LeakyBucket { leak: permits, per } => {
-                Self::Bucket(Bucket::new(limit, permits, nanos(per), quota.start().unwrap_or(limit)))
-            }
-            Kind::LeakyQueue { leak, per, max_delay } => {
-                Self::Queue(Queue::new(limit, leak, nanos(per), nanos(max_delay)))
-            }
-            Kind::WarmUp { rate, per, warm_up } => Self::WarmUp(WarmUp::new(limit, rate, nanos(per), nanos(warm_up))),
-            Kind::FixedWindow => {
-                let window = quota.window_ns();
-                Self::Window(Window::new(limit, window, quota.phase().map(|phase| boundary(phase, window))))
-            }
-            Kind::Calendar { per, zone } => Self::Calendar(CalendarWindow::new(limit, per, zone, origin, since_1970)),
-            Kind::Concurrency { .. } => Self::Concurrency(Concurrency { limit }),
-            Kind::SlidingCounter { window } => {
-                let window = nanos(window);
-                Self::Counter(Counter::new(limit, window, Some(boundary(quota.phase().unwrap_or_default(), window))))
-            }
-        }
+        let given = Given { quotas, origin, since_1970 };
+        let code: &dyn Any = *quotas[0].code.0;
+        let made = code.downcast_ref().and_then(|code: &Code| Some((*code, (code.numbers)(&given)?)));
+        let (code, numbers) = made.expect("a quota has the code of its algorithm");
+        Self { numbers, code }
     }
 
     /// The rest of the block that is running, and its number.
     pub(super) fn block(&self, seen: Seen<'_>) -> Option<(u64, u8)> {
-        if let Self::Blocks(blocks) = self { blocks.running(seen.word.state(), seen.now) } else { None }
+        if let Numbers::Blocks(blocks) = &self.numbers { blocks.running(seen.word.state(), seen.now) } else { None }
     }
 
     /// A frozen word of a key under these quotas, as it goes on under others in another arena: as
     /// that of a new key, if their algorithm is another.
     pub(super) fn moved(&self, seen: Seen<'_>, under: &Self, to: &Rings) -> Word {
-        match (self, under) {
-            (Self::Log(of), Self::Log(under)) => of.moved(seen, under, to),
-            (Self::QuantisedLog(of), Self::QuantisedLog(under)) => of.moved(seen, under, to),
-            (Self::Bucket(of), Self::Bucket(under)) => of.moved(seen, under, to),
-            (Self::Queue(of), Self::Queue(under)) => of.moved(seen, under, to),
-            (Self::Window(of), Self::Window(under)) => of.moved(seen, under, to),
-            (Self::Counter(of), Self::Counter(under)) => of.moved(seen, under, to),
-            (Self::WarmUp(of), Self::WarmUp(under)) => of.moved(seen, under, to),
-            (Self::Calendar(of), Self::Calendar(under)) => of.moved(seen, under, to),
-            (Self::Concurrency(of), Self::Concurrency(under)) => of.moved(seen, under, to),
-            (Self::Blocks(of), Self::Blocks(under)) => of.moved(seen, under, to),
-            // Both are fixed windows.
-            (Self::Window(of), Self::Calendar(under)) => {
-                Word::of(under.converted_from(of, seen.word.state(), seen.now))
-            }
-            (Self::Calendar(of), Self::Window(under)) => Word::of(of.converted_to(under, seen.word.state(), seen.now)),
-            // Each is named, so that a new one is not forgotten here.
-            (Self::Log(_) | Self::QuantisedLog(_) | Self::Bucket(_) | Self::Queue(_), _)
-            | (Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_), _)
-            | (Self::Concurrency(_) | Self::Blocks(_), _) => Word::NEW,
-        }
+        let (of, under_numbers) = (&self.numbers, &under.numbers);
+        let converted = |code: &Code| code.converted?(of, seen, under_numbers);
+        let moved = (self.code.moved)(of, seen, under_numbers, to);
+        moved.or_else(|| [self.code, under.code].iter().find_map(converted)).unwrap_or(Word::NEW)
     }
 }
 
@@ -129,8 +52,9 @@ impl Plan {
 impl Deref for Plan {
     type Target = dyn Algorithm;
 
+    #[inline]
     fn deref(&self) -> &Self::Target {
-        with_algorithm!(self, algorithm => algorithm)
+        (self.code.algorithm)(&self.numbers)
     }
 }
 
@@ -175,6 +99,12 @@ impl Hasher for TagHasher {
     }
 }
 
+/// The version that is the key's own. One function for all but the short way.
+#[inline(never)]
+fn own_of(own: &OwnPlans, key: Key) -> Option<&Arc<Version>> {
+    own.get(&key)
+}
+
 impl Version {
     /// The version of validated quotas.
     fn new(quotas: &[Quota], since_1970: u64) -> Self {
@@ -184,8 +114,8 @@ impl Version {
     }
 
     /// That of keys without quotas, whose one permit is a block.
-    pub(super) fn of_blocks(blocks: Blocks) -> Self {
-        Self { quotas: [].into(), plan: Plan::Blocks(blocks), most: 1 }
+    pub(super) fn of_blocks(blocks: Blocks, code: Code) -> Self {
+        Self { quotas: [].into(), plan: Plan { numbers: Numbers::Blocks(blocks), code }, most: 1 }
     }
 
     /// Bytes on the heap, with its own and those of its `Arc`.
@@ -253,9 +183,14 @@ impl Plans {
     }
 
     /// The version for a key.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of(&self, key: Key) -> &Arc<Version> {
-        self.get(key).expect("each group has quotas")
+        if let Some(own) = &self.own {
+            if let Some(version) = own_of(own, key) {
+                return version;
+            }
+        }
+        &self.all[key.group()]
     }
 
     /// The same with one more group.

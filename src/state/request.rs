@@ -1,9 +1,10 @@
 //! A request as an algorithm sees it, and the answer.
 
 use super::account::{Account, Verdict};
-use super::cell::{AtomicWord, Hint, Word};
+use super::cell::{AtomicWord, Hint, Key, Word};
 use super::ring::Rings;
-use crate::decision::{FastDecision, PerQuota};
+use crate::decision::{FastDecision, PerQuota, Shadowed};
+use crate::fingerprint::Fingerprint;
 
 /// An algorithm, with the numbers of its quotas.
 pub(super) trait Algorithm: Send + Sync {
@@ -200,6 +201,26 @@ pub(crate) struct Request {
     pub(crate) peeks: bool,
     /// The caller tells when the request is over: until then it is in flight.
     pub(crate) enters: bool,
+}
+
+/// A request of some keys.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyedRequest<'a> {
+    /// The keys by dimension. An absent one is not asked.
+    pub(crate) keys: &'a [Option<Fingerprint>],
+    /// The request to each of them.
+    pub(crate) request: Request,
+    /// Whether a key without a place is skipped.
+    pub(crate) admits_without_place: bool,
+    /// The keys whose denials are overruled.
+    pub(crate) shadowed: Shadowed,
+}
+
+impl KeyedRequest<'_> {
+    /// The keys that are asked, with their dimensions.
+    pub(super) fn present(&self) -> impl Iterator<Item = (usize, Key)> {
+        self.keys.iter().enumerate().filter_map(|(dimension, key)| Some((dimension, Key::of((*key)?))))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,7 +14,8 @@
 //! a place if it has none.
 
 use super::cell::{Found, Key, Word};
-use super::plan::{Plan, with_algorithm};
+use super::code::{Numbers, with_algorithm};
+use super::plan::Plan;
 use super::request::{Algorithm, Seen};
 use super::shard::{Change, Context, Full, Seat, back_off};
 use super::table::{Refundable, Table};
@@ -25,12 +26,12 @@ use crate::clock::Clock;
 impl Plan {
     #[inline(never)]
     fn refund(&self, seen: Seen<'_>, cost: u32, kept: u32, mark: u128) -> Option<(Word, u32)> {
-        with_algorithm!(self, algorithm => Algorithm::refund(algorithm, seen, cost, kept, mark))
+        with_algorithm!(&self.numbers, algorithm => Algorithm::refund(algorithm, seen, cost, kept, mark))
     }
 
     #[inline(never)]
     fn owe(&self, seen: Seen<'_>, cost: u32) -> Word {
-        with_algorithm!(self, algorithm => Algorithm::owe(algorithm, seen, cost))
+        with_algorithm!(&self.numbers, algorithm => Algorithm::owe(algorithm, seen, cost))
     }
 }
 

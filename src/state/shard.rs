@@ -8,7 +8,7 @@ use super::arena::{Arena, Next, room_for};
 use super::cell::{AtomicWord, Cell, Found, Hint, Key, Word, time_of};
 use super::claims::{CellName, Cells, Claims, Part};
 use super::places::{Places, Taken};
-use super::plan::{Plans, Version};
+use super::plan::{Plan, Plans, Version};
 use super::request::{CellRef, Proposal, Request, Seen};
 use super::root::{Guard, Root};
 use super::sync::{AtomicU64, Ordering};
@@ -100,8 +100,7 @@ impl<'a> Seat<'a> {
 
     /// The answer to a request for at most as many permits as the limit.
     #[inline(always)]
-    fn propose(&self, key: Key, request: Request, mut left: Option<&mut PerQuota>) -> Proposal {
-        let plan = &self.version(key).plan;
+    fn propose(&self, plan: &Plan, request: Request, mut left: Option<&mut PerQuota>) -> Proposal {
         match self.vacant_until {
             None => {
                 let cost = request.cost;
@@ -265,10 +264,11 @@ impl<'a> Context<'a> {
             None if request.cost > root.version(key).most => return Ok(None),
             None => self.seat(key, &mut taken)?,
         };
-        if request.cost > seat.version(key).most {
+        let version = seat.version(key);
+        if request.cost > version.most {
             return Ok(None);
         }
-        let Some((decision, new, mark)) = seat.propose(key, request, left).answer() else { return Ok(None) };
+        let Some((decision, new, mark)) = seat.propose(&version.plan, request, left).answer() else { return Ok(None) };
         let charged = Charged { mark, life: seat.cell().hint.life() };
         let new = new.unwrap_or(seat.word);
         Ok(Some(Prepared { decision, charged, change: seat.change(key, new, None, taken) }))

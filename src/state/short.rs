@@ -7,9 +7,10 @@
 
 use std::sync::Arc;
 
-use super::account::{Account, Verdict};
+use super::algorithms::decide;
 use super::arena::Arena;
-use super::cell::{AtomicWord, Cell, Key, Word, time_of};
+use super::cell::{Cell, Key, Word, time_of};
+use super::code::Numbers;
 use super::plan::{Plan, Plans, Version};
 use super::request::{CellRef, Seen};
 use super::shard::{Shard, back_off};
@@ -167,87 +168,25 @@ impl Plan {
         // Made where it is needed: what a call gets by reference is in memory.
         let seen = || Seen { cell: CellRef { word: &cell.word, hint: &cell.hint, rings: &arena.rings }, word, now };
         // The bucket and the way to a log are compiled into each caller. The rest is in this crate, once.
-        match (self, &left) {
-            (Self::Bucket(bucket), None) => decide(bucket, &cell.word, word, now, cost),
-            (Self::Log(log), _) => match log.denied_by_hint(seen(), cost, left.as_deref_mut()) {
+        match (&self.numbers, &left, self.code.decide_shortly) {
+            (Numbers::Bucket(bucket), None, _) => decide(bucket, &cell.word, word, now, cost),
+            (Numbers::Log(log), ..) => match log.denied_by_hint(seen(), cost, left.as_deref_mut()) {
                 Some((wait_ns, quota)) => Some(FastDecision::denied(wait_ns, quota)),
                 None if left.is_none() => log.decide_shortly(seen(), cost),
                 None => log.decide_generally(seen(), cost, left),
             },
-            (Self::Queue(_) | Self::Window(_) | Self::Counter(_) | Self::WarmUp(_) | Self::Calendar(_), None) => {
-                self.decide_account(&cell.word, word, now, cost)
-            }
-            _ => self.decide_rest(seen(), cost, left),
-        }
-    }
-
-    /// A decision of an account: a call with registers alone. Each has a function of its own, because
-    /// one for all would save the registers that the longest needs.
-    #[inline(never)]
-    fn decide_account(&self, cell: &AtomicWord, word: Word, now: u64, cost: u32) -> Option<FastDecision> {
-        match self {
-            Self::Queue(queue) => decide_apart(queue, cell, word, now, cost),
-            Self::Window(window) => decide_apart(window, cell, word, now, cost),
-            Self::Counter(counter) => decide_apart(counter, cell, word, now, cost),
-            Self::WarmUp(warm_up) => decide_apart(warm_up, cell, word, now, cost),
-            Self::Calendar(calendar) => decide_apart(calendar, cell, word, now, cost),
-            // `decide` sends no others here.
-            _ => None,
-        }
-    }
-
-    #[inline(never)]
-    fn decide_rest(&self, seen: Seen<'_>, cost: u32, mut left: Option<&mut PerQuota>) -> Option<FastDecision> {
-        if let Some((wait_ns, quota)) = self.denied_by_hint(seen, cost, left.as_deref_mut()) {
-            return Some(FastDecision::denied(wait_ns, quota));
-        }
-        match (self, left) {
-            // The account that most requests with a status ask.
-            (Self::Bucket(bucket), Some(left)) => decide_and_tell(bucket, seen, cost, left),
-            (Self::QuantisedLog(log), left) => log.decide_generally(seen, cost, left),
-            (_, left) => (**self).decide(seen, cost, left),
+            (numbers, None, Some(decide)) => decide(numbers, &cell.word, word, now, cost),
+            _ => (self.code.decide)(&self.numbers, seen(), cost, left),
         }
     }
 
     /// The wait of a request that a hint denies, and the number of the quota. Saves the look at the ring.
     #[inline(always)]
     pub(super) fn denied_by_hint(&self, seen: Seen<'_>, cost: u32, left: Option<&mut PerQuota>) -> Option<(u64, u8)> {
-        match self {
-            Self::Log(log) => log.denied_by_hint(seen, cost, left),
-            Self::QuantisedLog(log) => log.denied_by_hint(seen, cost, left),
+        match &self.numbers {
+            Numbers::Log(log) => log.denied_by_hint(seen, cost, left),
+            Numbers::QuantisedLog(log) => log.denied_by_hint(seen, cost, left),
             _ => None,
         }
     }
-}
-
-/// Decides a request by an account on an open word, and swaps it. `None` if another thread was faster.
-#[inline(always)]
-fn decide<A: Account>(account: &A, cell: &AtomicWord, word: Word, now: u64, cost: u32) -> Option<FastDecision> {
-    carried_out(account.decide_open(word.state(), now, cost), cell, word)
-}
-
-#[inline(never)]
-fn decide_apart<A: Account>(account: &A, cell: &AtomicWord, word: Word, now: u64, cost: u32) -> Option<FastDecision> {
-    decide(account, cell, word, now, cost)
-}
-
-#[inline(always)]
-fn carried_out(verdict: Verdict, cell: &AtomicWord, word: Word) -> Option<FastDecision> {
-    match verdict {
-        // The state follows from this word. If it has changed, the state is not to be written.
-        Verdict::Admit { state, delay_ns } => {
-            cell.swap(word, Word::of(state)).then_some(FastDecision::admitted(delay_ns))
-        }
-        // Only a key that was never asked has a state to write.
-        Verdict::Deny { wait_ns, .. } => Some(FastDecision::denied(wait_ns, 0)),
-    }
-}
-
-/// Decides as [`decide`], and writes the permits left. If the swap is lost, the caller discards them.
-fn decide_and_tell<A: Account>(account: &A, seen: Seen<'_>, cost: u32, left: &mut PerQuota) -> Option<FastDecision> {
-    let Seen { cell, word, now } = seen;
-    let decided = account.decide_open(word.state(), now, cost);
-    let after = if let Verdict::Admit { state, .. } = decided { state } else { word.state() };
-    left.set([account.left(after, now, None)]);
-    carried_out(decided, cell.word, word)
 }

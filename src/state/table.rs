@@ -5,15 +5,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::account::blocks::Blocks;
+use super::algorithms::BLOCKS;
 use super::cell::{Key, MOST_SHARD_BITS, time_of};
 use super::claims::{Claims, Part};
+use super::code::Numbers;
 use super::concurrency::Entry;
 use super::places::Places;
-use super::plan::{Plan, Plans, Version};
-use super::request::Seen;
-use super::shard::{Change, Charged, Context, Shard, Shared};
+use super::plan::{Plans, Version};
+use super::request::{KeyedRequest, Seen};
+use super::shard::{Change, Charged, Context, Full, Shard, Shared};
 use crate::caps::MAX_DIMENSIONS;
 use crate::clock::Clock;
+use crate::decision::{Decision, PerQuota};
 use crate::fingerprint::Fingerprint;
 use crate::quota::Quota;
 use crate::sync::CachePadded;
@@ -42,7 +45,19 @@ pub(crate) struct Table {
     /// Where the next collection at the cap begins.
     cursor: AtomicU64,
     refused_at_cap: CachePadded<AtomicU64>,
+    /// By a pointer: only a program with a joint limiter has the code for several keys.
+    pub(super) attempt: Attempt,
 }
+
+/// One attempt of [`Table::acquire`].
+pub(super) type Attempt = fn(
+    &Table,
+    &KeyedRequest<'_>,
+    bool,
+    &dyn Clock,
+    Option<&mut PerQuota>,
+    Option<&mut Charges>,
+) -> Result<Option<Decision>, Full>;
 
 /// The counts of a table.
 pub(crate) struct TableCounts {
@@ -134,7 +149,7 @@ impl Table {
 
     /// A table for the denials of keys, and in another group for the blocks that they begin.
     pub(crate) fn with_blocks(denials: Quota, blocks: Blocks, key_cap: usize, expected_keys: usize) -> Self {
-        let plans = Plans::new(&[&[denials]], 0).and(Version::of_blocks(blocks));
+        let plans = Plans::new(&[&[denials]], 0).and(Version::of_blocks(blocks, BLOCKS));
         Self::of(plans, key_cap, expected_keys)
     }
 
@@ -161,7 +176,13 @@ impl Table {
             turn: Mutex::new(()),
             cursor: AtomicU64::new(0),
             refused_at_cap: CachePadded(AtomicU64::new(0)),
+            attempt: Self::attempt_one,
         }
+    }
+
+    /// The same table for requests of several keys.
+    pub(crate) fn for_joint(self) -> Self {
+        Self { attempt: Self::attempt_all, ..self }
     }
 
     #[inline(always)]
@@ -367,8 +388,8 @@ impl Table {
     /// Sets the blocks of a group of blocks. Keys keep theirs, and those that are over stay so.
     pub(crate) fn change_blocks(&self, group: usize, to: Blocks, clock: &dyn Clock) {
         let _turn = self.turn();
-        if !matches!(self.plans().all[group].plan, Plan::Blocks(blocks) if blocks == to) {
-            self.set_version(group, &Arc::new(Version::of_blocks(to)), clock);
+        if !matches!(self.plans().all[group].plan.numbers, Numbers::Blocks(blocks) if blocks == to) {
+            self.set_version(group, &Arc::new(Version::of_blocks(to, BLOCKS)), clock);
         }
     }
 

@@ -66,7 +66,7 @@ fn requests_that_keep_the_last_places_from_each_other_end() {
     let keys_of = |name: u64| [0, 1].map(|dimension| Fingerprint::new(name << 58 | name, name).in_dimension(dimension));
     let mut most = 0;
     for names in (0..60).map(|name| [name, name + 1]) {
-        let table = Table::new(&[&[log(1, WINDOW)], &[log(1, WINDOW)]], 0, 2, 1);
+        let table = Table::new(&[&[log(1, WINDOW)], &[log(1, WINDOW)]], 0, 2, 1).for_joint();
         // All have cells, so that requests take as many steps, if their searches are as long.
         for key in names.into_iter().flat_map(keys_of) {
             assert!(table.takes_one(key, &At(0)) == Some(true) && table.forget(key, &At(0)));

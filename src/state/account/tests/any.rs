@@ -7,6 +7,7 @@ use super::super::windows::{Counter, Window};
 use super::super::{Account, Verdict};
 use crate::decision::Left;
 use crate::quota::Quota;
+use crate::state::code::Numbers;
 use crate::state::plan::Plan;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,14 +37,14 @@ macro_rules! ask {
 impl AnyAccount {
     /// The account of a validated quota. `None` for logs and concurrency limits. Blocks are none of a quota.
     pub(crate) fn of(quota: Quota, origin: u64) -> Option<Self> {
-        Some(match Plan::new(&[quota], origin, 0) {
-            Plan::Log(_) | Plan::QuantisedLog(_) | Plan::Concurrency(_) | Plan::Blocks(_) => return None,
-            Plan::Bucket(bucket) => Self::Bucket(bucket),
-            Plan::Queue(queue) => Self::Queue(queue),
-            Plan::Window(window) => Self::Window(window),
-            Plan::Counter(counter) => Self::Counter(counter),
-            Plan::WarmUp(warm_up) => Self::WarmUp(warm_up),
-            Plan::Calendar(calendar) => Self::Calendar(calendar),
+        Some(match Plan::new(&[quota], origin, 0).numbers {
+            Numbers::Log(_) | Numbers::QuantisedLog(_) | Numbers::Concurrency(_) | Numbers::Blocks(_) => return None,
+            Numbers::Bucket(bucket) => Self::Bucket(bucket),
+            Numbers::Queue(queue) => Self::Queue(queue),
+            Numbers::Window(window) => Self::Window(window),
+            Numbers::Counter(counter) => Self::Counter(counter),
+            Numbers::WarmUp(warm_up) => Self::WarmUp(warm_up),
+            Numbers::Calendar(calendar) => Self::Calendar(calendar),
         })
     }
 }

@@ -265,7 +265,7 @@ impl<'a> Play<'a> {
                     vacant_until,
                     now: time_of(self.now),
                 };
-                let proposal = seat.propose(key(number), Request::acquire(1), None);
+                let proposal = seat.propose(&seat.version(key(number)).plan, Request::acquire(1), None);
                 let Proposal::Admit { word: new, mark, .. } = proposal else { return };
                 if vacant_until.is_none() {
                     taken = None;

@@ -159,11 +159,12 @@ impl Arena {
     pub(super) fn bytes(&self) -> usize {
         2 * ARC
             + size_of::<Self>()
-            + size_of::<Next>()
+            + if self.is_last() { size_of::<Next>() } else { ARC + 2 * size_of::<Next>() }
             + self.cells.bytes()
             + size_of_val(&*self.swept)
             + self.plans.bytes() / Arc::strong_count(&self.plans)
-            + (self.common.as_ref().map_or(0, share) >> 10)
+            // Rounded up, as shares of plans are rounded down: there are as many of both.
+            + self.common.as_ref().map_or(0, share).div_ceil(1 << 10)
             + self.rings.bytes()
     }
 }

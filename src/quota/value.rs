@@ -127,6 +127,7 @@ impl Quota {
     pub(crate) const fn kind(&self) -> Kind {
         self.kind
     }
+
     /// The permits that flow into a bucket, or out of it, in each period: the refill or the leak,
     /// and `per`. `None` for logs, windows and the warm-up.
     ///

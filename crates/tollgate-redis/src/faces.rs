@@ -10,10 +10,10 @@ macro_rules! limiter_face {
             /// ```
             #[doc = concat!("use tollgate_redis::{", stringify!($Limiter), ", StoreError};")]
             ///
-            #[doc = concat!(
-                                        "async fn job_is_done(limiter: &", stringify!($Limiter), ", token: &str) ",
-                                        "-> Result<(), StoreError> {",
-                                    )]
+            /// async fn job_is_done(
+            #[doc = concat!("    limiter: &", stringify!($Limiter), ",")]
+            ///     token: &str,
+            /// ) -> Result<(), StoreError> {
             ///     if !limiter.release(token).await? {
             ///         println!("it took too long, or is released already");
             ///     }
